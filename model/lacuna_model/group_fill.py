@@ -1,7 +1,7 @@
 """Fills one group of regions that share a window: lays out the context and runs the loop over its fills."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,10 +9,10 @@ import msgspec
 
 from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.constraint import Constraint, TokenText
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.names import NameUse
+from lacuna_model.core.names import NameJudge
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode import confidence
@@ -20,6 +20,7 @@ from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.decode.known_first import KnownFirst
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
@@ -28,8 +29,6 @@ from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, sc
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
-# The names that a fill of one gap uses and does not declare; None where that is not known.
-NamesOfGap = Callable[[str], Iterable[NameUse] | None]
 # How likely the delivered text of a fill is right.
 Judge = Callable[[str, Fill], Judgement]
 
@@ -63,7 +62,7 @@ def fill_group(
     checked: bytes | None = None,
     layout: Layout | None = None,
     gate: Gate | None = None,
-    names: Sequence[NamesOfGap] = (),
+    names: Sequence[NameJudge] = (),
 ) -> Generator[Snapshot, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
@@ -93,20 +92,20 @@ def fill_group(
     ]
     limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
 
+    def constraint(begins: Begins) -> Constraint:
+        found = constraint_for(
+            text if checked is None else checked,
+            limited,
+            request.path,
+            request.language,
+            tokenizer,
+            syntax=options.syntax,
+            open_ended=request.is_open_ended,
+            deadline=deadline,
+        )
+        return KnownFirst(found, names, [*map(len, begins)], tokenizer) if options.names and names else found
+
     def attempt(begins: Sequence[Begins]) -> Attempt:
-        constraints = [
-            constraint_for(
-                text if checked is None else checked,
-                limited,
-                request.path,
-                request.language,
-                tokenizer,
-                syntax=options.syntax,
-                open_ended=request.is_open_ended,
-                deadline=deadline,
-            )
-            for _ in begins
-        ]
         fills = [
             Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, tokens, candidate, begin, deep)
             for candidate, beginning in enumerate(begins)
@@ -114,12 +113,12 @@ def fill_group(
                 layout.gaps, regions, room, rules, allowed, beginning, indented, strict=True
             )
         ]
-        return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
+        return Attempt(reader(model, session.cache, layout, known, options), fills, [*map(constraint, begins)])
 
     judged_alone = _in_open_delivery(gate, text, regions[0], tokenizer) if gate else _in_closed_delivery(tokenizer)
 
     def judge(delivered: str, fill: Fill) -> Judgement:
-        uses = names[fill.gap.index](delivered) if names else None
+        uses = names[fill.gap.index].uses(delivered) if names else None
         return judged_alone(delivered, fill).knowing(delivered, uses or ())
 
     language = language_for(request.path, request.language) if options.syntax else None

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 # Where a name is declared. ``declared``: in the file, outside of the gap. ``project``: by another file of the project.
 # ``package``: by a package that the file imports. ``nowhere``: a plain name that nobody declares, or a member that a
@@ -47,3 +47,26 @@ class NameEvidence:
         """The number of names."""
         known = self.declared + self.imported + self.builtin + self.project + self.package
         return known + self.nowhere + self.members
+
+
+class NameJudge(Protocol):
+    """Says of the names that a fill of one gap uses whether they exist. Places are characters of the fill."""
+
+    def uses(self, fill: str) -> Iterable[NameUse] | None:
+        """The names that a fill uses and does not declare; None where it cannot be parsed."""
+        ...
+
+    def nowhere(self, fill: str, since: int) -> int | None:
+        """Where the first name begins that ends at ``since`` or behind it and is surely nowhere; None without one.
+
+        It is negative for a name that begins before the gap. What the fill ends with may go on, and is not judged.
+        """
+        ...
+
+    def leads(self, fill: str, start: int) -> bool:
+        """Whether the name that begins at ``start`` is known, or may become so where the fill ends with it."""
+        ...
+
+    def ends(self, fill: str, start: int) -> bool:
+        """Whether the name that begins at ``start`` ends in the fill."""
+        ...

@@ -6,47 +6,30 @@ unknown receiver to be known where anything has a member of that name. What cann
 
 import posixpath
 import re
-from collections import deque
-from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from bisect import bisect_left
+from functools import cached_property
 
-from lacuna_model.core.names import NameEvidence, NameKind, NameUse
+from lacuna_model.core.names import UNKNOWN, NameEvidence, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import SELVES, ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
-from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.imports import Import, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.references import without_texts
 from lacuna_model.snippets.sources import Sources
 from lacuna_model.snippets.words import plain
 from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
+from lacuna_model.workspace.file_parts import PART, WORD, FilePart, part, parts_before
 
 # Characters of the file that are looked at: its first ones, and those on each side of the gap.
 _FAR = 1 << 15
-# Characters that are read at once, and so many of these parts are kept, because most stay as they are from key to key.
-_PART, _KEPT = 1 << 13, 64
-# Characters before the gap in which a string or a comment may be open.
-_MAX_TEXT = 1 << 18
 # Longer fills are judged by their first characters.
 _MAX_FILL = 4_000
 # Rows above the gap that its statement may begin in.
 _ROWS = 8
-_WORD = re.compile(r"(\.\s*)?([^\W\d]\w*)")
-# Comments and strings, and what is open at the end of a text.
-_PYTHON_TEXT = re.compile(
-    r"(\"{3}|'{3})(?:\\.|[^\\])*?(?:\1|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
-    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|#[^\n]*(?P<comment>\Z)?",
-    re.DOTALL,
-)
-_SCRIPT_TEXT = re.compile(
-    r"/\*.*?(?:\*/|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
-    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
-    re.DOTALL,
-)
 # A line that defines a method of a class of JavaScript.
 _METHOD = re.compile(
     r"(?!(?:if|for|while|switch|catch|with|function|return|await|typeof|new)\b)"
@@ -54,6 +37,14 @@ _METHOD = re.compile(
     r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
 )
 _DOTS = frozenset((".", "?.", "::"))
+_DOT_BEFORE = re.compile(r"((?<!\w)[^\W\d]\w*)?\s*(?:\?\.|::|(?<!\.)\.)\s*\Z")
+_NAME = re.compile(r"(?<!\w)[^\W\d]\w*")
+# The beginning of a row behind which a name is declared, or imported.
+_DECLARING = re.compile(
+    r"^\s*(?:import|from|use|package|global|nonlocal)\b|<[^<>()]*\Z"
+    r"|\b(?:as|class|const|def|enum|fn|for|func|function|interface|let|mod|namespace|struct|trait|type|var)\s+\Z"
+)
+_MODIFIERS = re.compile(r"\s*(?:(?:public|private|protected|static|async|get|set|abstract|override)\s+)*[*#]?")
 
 
 def known_names(
@@ -97,6 +88,7 @@ class KnownNames:
         self._path, self._folder, self._language = path, posixpath.dirname(path), language
         self._sources, self._packages, self._others = sources, packages, others
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
+        self._offers: dict[str, list[str]] = {}
 
     def evidence(self, fill: str) -> NameEvidence | None:
         """How many of the names of a fill are known; None where it cannot be parsed."""
@@ -135,6 +127,74 @@ class KnownNames:
                 end = len(text[len(head) : tokens.all[index].end].encode())
                 found.setdefault((receiver or "." * is_member, name), NameUse(name, kind, end))
         return tuple(found.values())
+
+    def nowhere(self, fill: str, since: int) -> int | None:
+        """Where the first name begins that ends at ``since`` or behind it, and that is surely nowhere."""
+        if self._is_in_text or "\r" in fill:
+            return None
+        shown, first = self._head + fill, len(self._head)
+        for name in _NAME.finditer(shown, shown.rfind("\n", 0, first + since) + 1):
+            if first + since <= name.end() < len(shown) and name.end() > first:
+                receiver = _receiver_before(shown, name.start())
+                if receiver == "" and not self._is_sure(shown, name.start(), name.end()):
+                    continue
+                if receiver != "." and self._kind(receiver, name[0]) == "nowhere":
+                    end = len(shown[first : name.end()].encode())
+                    if any(one.kind == "nowhere" and one.end == end for one in self.uses(fill) or ()):
+                        return name.start() - first
+        return None
+
+    def leads(self, fill: str, start: int) -> bool:
+        """Whether the name that begins at ``start`` is known, or may become so where the fill ends with it."""
+        shown, at = self._head + fill, len(self._head) + start
+        name = _NAME.match(shown, at)
+        if name is None:
+            return False
+        receiver = _receiver_before(shown, at)
+        if name.end() < len(shown):
+            return self._kind(receiver, name[0]) not in UNKNOWN
+        known = self._offered(receiver) if receiver else self._visible
+        place = bisect_left(known, name[0])
+        return place < len(known) and known[place].startswith(name[0])
+
+    def ends(self, fill: str, start: int) -> bool:
+        """Whether the name that begins at ``start`` ends in the fill."""
+        shown = self._head + fill
+        name = _NAME.match(shown, len(self._head) + start)
+        return name is not None and name.end() < len(shown)
+
+    def _is_sure(self, shown: str, start: int, end: int) -> bool:
+        """Whether a plain name is used where it stands, whatever follows: it is called, or a type, or has a member."""
+        row, behind = shown[shown.rfind("\n", 0, start) + 1 : start], shown[end : end + 2].lstrip(" ")
+        if _DECLARING.search(row):
+            return False
+        if behind.startswith("("):
+            return self._language.name not in SCRIPTS or _MODIFIERS.fullmatch(row) is None
+        if behind.startswith("."):
+            return not self._language.columns or _closed(shown[:start], "([{") >= 0
+        return shown[start].isupper() and bool(row.strip())
+
+    def _offered(self, receiver: str) -> list[str]:
+        """The names that something imported has, in their order; empty for what is not known as a whole."""
+        if receiver not in self._offers:
+            imported = self._imports.get(receiver)
+            self._offers[receiver] = sorted(self._names_of(imported)) if imported is not None else []
+        return self._offers[receiver]
+
+    def _names_of(self, imported: Import) -> set[str]:
+        files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
+        if files:
+            known = [self._sources.files[file] for file in files if file in self._sources.files]
+            return {name for one in known for name in (*one.imports, *(it.name for it in one.definitions))}
+        if self._packages is None:
+            return set()
+        return self._packages.names(imported, self._language.name, self._folder)
+
+    @cached_property
+    def _visible(self) -> list[str]:
+        """The plain names of the file, what it imports, and what the language has, in their order."""
+        here = (name for one in self._near for name in one.names)
+        return sorted({*here, *self._imports, *NAMES[self._language.name]})
 
     def _kind(self, receiver: str, name: str) -> NameKind | None:
         """Where a name is declared, behind the dot of a receiver if there is one; asked again for each longer fill."""
@@ -229,85 +289,38 @@ class KnownNames:
         return bool(self._row.open)
 
     @cached_property
-    def _above(self) -> list["_Part"]:
+    def _above(self) -> list[FilePart]:
         """The rows above the gap's."""
-        return list(_parts(self._before[: self._before.rfind("\n") + 1], self._language.name))
+        return list(parts_before(self._before[: self._before.rfind("\n") + 1], self._language.name))
 
     @cached_property
-    def _row(self) -> "_Part":
+    def _row(self) -> FilePart:
         """The row before the gap, without the word that the gap stands behind, from the text on that is open in it."""
         row = re.sub(r"\w+$", "", self._before[self._before.rfind("\n") + 1 :])
-        return _Part((self._above[-1].open if self._above else "") + row, self._language.name)
+        return FilePart((self._above[-1].open if self._above else "") + row, self._language.name)
 
     @cached_property
-    def _near(self) -> list["_Part"]:
+    def _near(self) -> list[FilePart]:
         """The parts of the file that are looked at."""
-        many = _FAR // _PART
+        many = _FAR // PART
         above = self._above if len(self._above) <= 2 * many else [*self._above[:many], *self._above[-many:]]
-        return [*above, self._row, _part(self._after[:_FAR], self._language.name)]
+        return [*above, self._row, part(self._after[:_FAR], self._language.name)]
 
     def _is_named(self, name: str) -> bool:
         """Whether a plain name stands elsewhere in the file."""
-        return any(name in part.names for part in self._near)
+        return any(name in one.names for one in self._near)
 
     def _is_member(self, name: str) -> bool:
         """Whether a name stands behind a dot elsewhere in the file."""
-        return any(name in part.members for part in self._near)
+        return any(name in one.members for one in self._near)
 
     @cached_property
     def _imports(self) -> dict[str, Import]:
-        return {name: one for part in self._near for name, one in part.imports.items()}
+        return {name: one for near in self._near for name, one in near.imports.items()}
 
     @cached_property
     def _other_words(self) -> frozenset[str]:
-        return frozenset(name for _, name in _WORD.findall(self._others))
-
-
-class _Part:
-    """A part of a file that begins in code, and what it tells on its own."""
-
-    def __init__(self, text: str, language: str) -> None:
-        self._text, self._language = text, language
-
-    @cached_property
-    def open(self) -> str:
-        """The string or comment that does not end in it; "" where there is none."""
-        pattern = _PYTHON_TEXT if self._language == "python" else _SCRIPT_TEXT
-        for match in deque(pattern.finditer(self._text), maxlen=1):
-            if any(open_at is not None for open_at in match.groupdict().values()):
-                return match[0]
-        return ""
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The plain names."""
-        return frozenset(name for dot, name in self._words if not dot)
-
-    @cached_property
-    def members(self) -> frozenset[str]:
-        """The names behind a dot."""
-        return frozenset(name for dot, name in self._words if dot)
-
-    @cached_property
-    def _words(self) -> frozenset[tuple[str, str]]:
-        return frozenset(_WORD.findall(without_texts(self._text, self._language)))
-
-    @cached_property
-    def imports(self) -> dict[str, Import]:
-        """The imports that are whole in it."""
-        return imports(self._text, self._language)
-
-
-_part = lru_cache(_KEPT)(_Part)
-
-
-def _parts(text: str, language: str) -> Iterator[_Part]:
-    """The last parts of a text, cut at blank lines; each has the string or comment that is open in the one before."""
-    at, open_text = max(0, len(text) - _MAX_TEXT) // _PART * _PART, ""
-    while at < len(text):
-        end = text.find("\n\n", at + _PART) + 1 or len(text)
-        yield (part := _part(open_text + text[at:end], language))
-        at, open_text = end, part.open
+        return frozenset(name for _, name in WORD.findall(self._others))
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:
@@ -320,6 +333,16 @@ def _receiver(tokens: TokenizedText, index: int) -> str:
     before = tokens.texts[index - 2] if index >= 2 else ""
     bare = index < 3 or tokens.texts[index - 3] not in _DOTS
     return before if bare and is_name(before) else ""
+
+
+def _receiver_before(text: str, start: int) -> str:
+    """The name before the dot before a place; "" where no dot stands there, "." where something else has the member."""
+    before = text[max(start - _FAR, 0) : start]
+    dot = _DOT_BEFORE.search(before)
+    if dot is None:
+        return ""
+    bare = before[: dot.start(1)].rstrip() if dot[1] else ""
+    return dot[1] if dot[1] and not bare.endswith((".", "::")) else "."
 
 
 def _is_open(found: dict[str, Import], lines: list[str]) -> bool:

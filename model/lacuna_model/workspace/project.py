@@ -11,7 +11,6 @@ from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
-from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
@@ -39,7 +38,7 @@ class Project:
         self.settings = settings
         self._is_indexed = False
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
-        self._snippets = SnippetChooser(self.root, settings, background=False)
+        self.snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
         self._stored_at = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
@@ -55,24 +54,24 @@ class Project:
             return time.monotonic() >= until
 
         self._refresh(is_late)
-        self._snippets.index.refresh(stopped=is_late)
+        self.snippets.index.refresh(stopped=is_late)
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
         if not self._background.is_started:
             self._background.start()
-            self._snippets.start()
+            self.snippets.start()
 
     @property
     def is_read(self) -> bool:
         """Whether all files were read once, and of packages what documents import."""
-        packages = self._snippets.packages
-        return self._is_indexed and self._snippets.index.is_read and (packages is None or packages.is_read)
+        packages = self.snippets.packages
+        return self._is_indexed and self.snippets.index.is_read and (packages is None or packages.is_read)
 
     def close(self) -> None:
         """Stop following."""
         self._background.stop()
-        self._snippets.close()
+        self.snippets.close()
 
     def segments(self, path: str) -> list[Segment]:
         """The segments that the prior searches, without the document itself."""
@@ -80,7 +79,7 @@ class Project:
 
     def choose(self, request: InfillRequest, tokenizer: TextTokenizer, budget: int) -> tuple[Snippet, ...]:
         """The snippets that the model should read besides the document, within a budget of tokens."""
-        return self._snippets.choose(
+        return self.snippets.choose(
             request.text,
             request.regions[0].start,
             str(Path(request.path).absolute()),
@@ -93,17 +92,17 @@ class Project:
 
     def known_names(self, request: InfillRequest, region: Region) -> KnownNames | None:
         """What is known of the names that a fill of a region may use; None in a language whose names are not known."""
-        index, packages = self._snippets.index, self._snippets.packages
+        index, packages = self.snippets.index, self.snippets.packages
         return known_names(request, region, index.sources, packages, index.name(str(Path(request.path).absolute())))
 
-    def names_of(self, request: InfillRequest) -> list[Callable[[str], tuple[NameUse, ...] | None]]:
-        """For each region, what says which names a fill of it uses; empty in a language whose names are not known."""
+    def names_of(self, request: InfillRequest) -> list[KnownNames]:
+        """For each region, what is known of names; empty in a language whose names are not known."""
         found = [self.known_names(request, region) for region in request.regions if request.writes]
-        return [one.uses for one in found if one is not None]
+        return [one for one in found if one is not None]
 
     def why_none(self, path: str) -> str:
         """The reason why no snippet was chosen for a document."""
-        return self._snippets.why_none(str(Path(path).absolute()))
+        return self.snippets.why_none(str(Path(path).absolute()))
 
     def name(self, path: str) -> str:
         """A document's name in the index: its path from the root, or its absolute path where it lies outside."""
@@ -167,7 +166,7 @@ class Project:
 
     def _refresh_if_due(self) -> None:
         if time.monotonic() - self._scanned_at > RESCAN_S:
-            self._snippets.index.look_again()
+            self.snippets.index.look_again()
             self._refresh(self._background.stopped.is_set)
 
     def _refresh(self, stopped: Callable[[], bool]) -> None:
@@ -190,7 +189,7 @@ class Project:
 
     def _look(self, path: str) -> None:
         """Take in a file from disk."""
-        self._snippets.changed(path)
+        self.snippets.changed(path)
         self._take(path, read_source(self.root, Path(path).absolute(), self.settings.max_file_bytes))
 
     def _take(self, path: str, text: str | None) -> None:

@@ -12,7 +12,11 @@ from tests.benchmarks.held_out.projects import lay_out
 from lacuna_model.commands import output
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.snippets.chooser import SnippetChooser
 from training.options import ModelOption
+
+# Seconds in which a project is read.
+READ_SECONDS = 60.0
 
 
 def names(
@@ -23,21 +27,29 @@ def names(
         str, typer.Option("--ways", help="Fill in these ways, separated by commas.")
     ] = "without,signatures",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the places with this random seed.")] = 0,
-    records: Annotated[Path | None, typer.Option("--records", help="Write every fill to this JSONL file.")] = None,
+    records: Annotated[Path | None, typer.Option("--records", help="Write every fill to this JSONL file, and go on from it.")] = None,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill lines of held-out projects from a name on that is declared only in another file, or in a package.
 
-    Without signatures of packages and with them; ranked: of three candidates, the one with the fewest unknown names.
+    Without signatures of packages and with them; ranked: of three candidates, the one with the fewest unknown names;
+    soft: names that are nowhere give way to likely known ones. Fills that are recorded already are not made again.
     """
     chosen = [way for way in measuring.WAYS if way in ways.split(",")]
     wanted = measuring.cases(lay_out(corpus, projects), count, seed)
     engine, found = Engine.load(model), list[measuring.Filled]()
+    if records is not None and records.exists():
+        found += map(measuring.decoded, records.read_bytes().splitlines())
+
+    def read(project: Path) -> SnippetChooser:
+        return engine.workspaces.read(str(project), READ_SECONDS).snippets
+
+    done = {(one.case, one.way) for one in found}
     with (
         output.counting("places", len(wanted) * len(chosen)) as advance,
-        records.open("wb") if records is not None else nullcontext() as kept,
+        records.open("ab") if records is not None else nullcontext() as kept,
     ):
-        for one in measuring.measure(engine.fill, engine.model.tokenizer, wanted, chosen):
+        for one in measuring.measure(engine.fill, engine.model.tokenizer, wanted, chosen, read, done):
             found.append(one)
             if kept is not None:
                 kept.write(msgspec.json.encode(one, enc_hook=str) + b"\n")

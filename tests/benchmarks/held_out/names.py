@@ -1,12 +1,12 @@
 """Fills lines of held-out projects whose next name is declared only elsewhere: in another file, or in a package.
 
-A case ends where that name begins. Each is filled with and without the signatures of what packages offer, and with
-several candidates of which the one with the fewest unknown names is taken.
+A case ends where that name begins. Each is filled with and without the signatures of what packages offer; with
+several candidates of which the one with the fewest unknown names is taken; and with tokens that lead to known names.
 """
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -15,7 +15,7 @@ import msgspec
 from rich.table import Table
 from tests.benchmarks.tasks.scores import wilson
 
-from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import Splitter
 from lacuna_model.snippets.imports import Import, imports, module_file
@@ -23,9 +23,10 @@ from lacuna_model.snippets.sources import SnippetFile
 from lacuna_model.workspace.known_names import known_names
 
 Kind = Literal["file", "package"]
-Way = Literal["without", "signatures", "ranked"]
-WAYS: tuple[Way, ...] = ("without", "signatures", "ranked")
+Way = Literal["without", "signatures", "ranked", "soft"]
+WAYS: tuple[Way, ...] = ("without", "signatures", "ranked", "soft")
 Fill = Callable[[InfillRequest], InfillResult]
+Read = Callable[[Path], SnippetChooser]
 BUDGET, MAX_TOKENS, CANDIDATES = 320, 48, 3
 _FAMILY = {"python": ("python",), "javascript": ("javascript",), "typescript": ("typescript", "tsx")}
 _USE = re.compile(r"(?<![\w.$'\"])(?:([^\W\d]\w*)\.)?([^\W\d]\w{3,})")
@@ -60,7 +61,7 @@ def cases(projects: Iterable[tuple[str, Path]], count: int, seed: int) -> list[C
     """``count`` cases of each language and kind, as far as there are so many; the same arguments give the same."""
     found: dict[tuple[str, Kind], list[Case]] = {}
     for language, project in projects:
-        chooser = _read(project)
+        chooser = read(project)
         for source in list(chooser.index.sources.files.values()):
             if source.language in _FAMILY[language]:
                 for case in _in_file(chooser, source, language, project):
@@ -104,15 +105,23 @@ def _kind(chooser: SnippetChooser, source: SnippetFile, imported: Import, use: r
     return "package" if packages.named(wanted, source.language, folder) is not None else None
 
 
-def measure(fill: Fill, tokenizer: Splitter, wanted: Sequence[Case], ways: Sequence[Way]) -> Iterator[Filled]:
-    """Fill each case in each way."""
-    for project in dict.fromkeys(case.project for case in wanted):
-        chooser = _read(project)
-        for case in (one for one in wanted if one.project == project):
-            yield from (_filled(fill, tokenizer, chooser, case, way) for way in ways)
+def measure(
+    fill: Fill,
+    tokenizer: Splitter,
+    wanted: Sequence[Case],
+    ways: Sequence[Way],
+    read: Read,
+    done: Collection[tuple[Case, Way]] = (),
+) -> Iterator[Filled]:
+    """Fill each case in each way, but those that are ``done``; ``read`` gives what is known of a project."""
+    left = [(case, way) for case in wanted for way in ways if (case, way) not in done]
+    for project in dict.fromkeys(case.project for case, _ in left):
+        chooser = read(project)
+        yield from (_filled(fill, tokenizer, chooser, *one) for one in left if one[0].project == project)
 
 
-def _read(project: Path) -> SnippetChooser:
+def read(project: Path) -> SnippetChooser:
+    """What is known of a project."""
     chooser = SnippetChooser(project, background=False)
     chooser.refresh()
     return chooser
@@ -127,6 +136,8 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
         FillGaps(CANDIDATES if way == "ranked" else 1, open=True),
         path=str(case.project / case.path),
         snippets=snippets,
+        options=DecodeOptions(names=way == "soft"),
+        workspace=str(case.project) if way == "soft" else "",
     )
     began = time.perf_counter()
     result = fill(request)
@@ -177,3 +188,8 @@ def table(found: Sequence[Filled]) -> Table:
                 f"{ms:.0f}",
             )
     return shown
+
+
+def decoded(line: bytes) -> Filled:
+    """A fill as it was recorded."""
+    return msgspec.json.decode(line, type=Filled, dec_hook=lambda kind, value: kind(value))

@@ -134,7 +134,18 @@ class PackageIndex:
         """The public names that are known of an imported module, each with the path of its file and its signature."""
         place = _place(_joined(module, language), language, folder)
         self._ask(place, "")
-        return dict(self._all(place, _HOPS))
+        return {
+            name: (source.file.shown if source.file is not None else place.module, text)
+            for source in self._read_from(place, _HOPS)
+            for name, text in source.names.names.items()
+            if not name.startswith("_")
+        }
+
+    def names(self, module: Import, language: str, folder: str) -> set[str]:
+        """All names that are known of an imported module, those that it takes from others among them."""
+        place = _place(_joined(module, language), language, folder)
+        self._ask(place, "")
+        return {name for source in self._read_from(place, _HOPS) for name in (*source.names.names, *source.names.imported)}
 
     def _ask(self, place: _Place, name: str) -> Named | None:
         if place.language not in _READERS:
@@ -185,14 +196,14 @@ class PackageIndex:
             return None
         return self._find(_place(f"{place.module}.{name}", place.language, ""), "", 0, reads=reads)
 
-    def _all(self, place: _Place, hops: int) -> Iterator[tuple[str, tuple[str, str]]]:
+    def _read_from(self, place: _Place, hops: int) -> Iterator[_Source]:
+        """What was read of a module: of those all of whose names it offers, and itself last."""
         source = self._sources.get(place)
         if source is None:
             return
         for star in source.names.stars if hops else ():
-            yield from self._all(_from(source, place, star), hops - 1)
-        shown = source.file.shown if source.file is not None else place.module
-        yield from ((name, (shown, text)) for name, text in source.names.names.items() if not name.startswith("_"))
+            yield from self._read_from(_from(source, place, star), hops - 1)
+        yield source
 
     def _is_whole(self, place: _Place, around: tuple[Module | None, ...] = ()) -> bool:
         """Whether all names of a module are known; those of the modules ``around`` it are looked at already."""

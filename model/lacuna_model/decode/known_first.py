@@ -1,0 +1,167 @@
+"""Known names first: a name that nothing declares gives way to the next candidates that lead to a known one.
+
+It stands before the constraint of a fill, as a second and soft judge of the same candidates. Where a token ends a name
+that is nowhere, the fill goes back to the beginning of the name, which is written again from tokens that lead to a
+known name, each at most ``MARGIN`` less likely than the one that was read. Where there is none, the model's own stands.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lacuna_model.core.constraint import Constraint, ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
+from lacuna_model.core.names import NameJudge
+from lacuna_model.decode.sampling import put_first
+
+# By how much (nats) the log-probability of a token may be lower than that of the token that it replaces.
+MARGIN = 4.0
+# The names of a fill that are written again at most.
+MAX_AGAIN = 6
+
+
+@dataclass(slots=True)
+class _Again:
+    """A name that is written again: where it begins, in tokens and in characters, and what its first token leads with.
+
+    ``changed``: another token than the model's own was taken.
+    """
+
+    before: tuple[int, ...]
+    start: int
+    lead: bytes
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class _Names:
+    """The names of one gap: the texts before those that were written again, and the one that is.
+
+    Those in the first ``given`` tokens are not judged.
+    """
+
+    judge: NameJudge
+    given: int
+    tried: set[str] = field(default_factory=set)
+    again: _Again | None = None
+
+
+class KnownFirst:
+    """A constraint that asks, before another one does, whether names exist."""
+
+    def __init__(
+        self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText
+    ) -> None:
+        """``judges`` and the numbers of tokens that are ``given`` are by gap."""
+        self._inner, self._tokens = inner, tokens
+        self._gaps = [_Names(judge, most) for judge, most in zip(judges, given, strict=True)]
+
+    @property
+    def stats(self) -> ConstraintStats:
+        """Those of the other constraint."""
+        return self._inner.stats
+
+    @property
+    def active(self) -> bool:
+        """Whether the other constraint checks anything."""
+        return self._inner.active
+
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        """What the other constraint takes, up to a name that is nowhere; such a name is written again."""
+        fill, own, read = fills[gap], self._gaps[gap], run.tokens
+        for place, token in enumerate(read):
+            before = (*fill.tokens, *read[:place])
+            if own.again is not None and before[: len(own.again.before)] == own.again.before:
+                changed = self._written_again(gap, fills, run, place)
+                if changed is not None:
+                    return changed
+            elif token != self._tokens.eog_id and self._is_nowhere(own, fill, (*before, token)):
+                assert own.again is not None
+                first = len(own.again.before)
+                return Taken(first) if first < len(fill.tokens) else self.take(gap, fills, run)
+        return self._inner.take(gap, fills, run)
+
+    def _is_nowhere(self, own: _Names, fill: FillSoFar, written: tuple[int, ...]) -> bool:
+        """Whether the last of some tokens ends a name that is to be written again."""
+        since = len(self._text(fill, written[:-1]))
+        start = self._start(own, fill, written, self._text(fill, written), since)
+        if start is None:
+            return False
+        text = self._text(fill, written)
+        ends, most = 0, len(fill.prefix) + len(text[: max(start, 0)].encode())
+        for place, token in enumerate(written):
+            data = self._tokens.token_bytes(token)
+            if ends + len(data) > most:
+                own.again = _Again(written[:place], start, data[: max(most - ends, 0)])
+                own.tried.add(text[: max(start, 0)])
+                return True
+            ends += len(data)
+        return False
+
+    def _start(
+        self, own: _Names, fill: FillSoFar, written: Sequence[int], text: str, since: int
+    ) -> int | None:
+        """Where a name begins that ends behind ``since``, is nowhere, and was not written again yet."""
+        if len(own.tried) >= MAX_AGAIN or len(written) <= own.given:
+            return None
+        start = own.judge.nowhere(text, max(since, len(self._text(fill, written[: own.given]))))
+        return start if start is not None and text[: max(start, 0)] not in own.tried else None
+
+    def _written_again(self, gap: int, fills: Sequence[FillSoFar], run: Run, place: int) -> Taken | None:
+        """What is done with a token of a name that is written again; None where it is taken like any other."""
+        fill, own, again = fills[gap], self._gaps[gap], self._gaps[gap].again
+        assert again is not None
+        before = (*fill.tokens, *run.tokens[:place])
+        for token in self._candidates(run, place):
+            text = self._leading(own, fill, again, before, token)
+            if text is None:
+                continue
+            if token == run.ids[place, 0]:
+                taken = None
+            else:
+                other = Run(run.ids[: place + 1].copy(), run.logp[: place + 1].copy())
+                put_first(other, place, token)
+                taken = self._inner.take(gap, fills, other)
+                if taken.kept <= len(before):
+                    continue  # the other constraint takes another one
+                again.changed = True
+                taken = Taken(len(before), (token, *taken.write), taken.ends, taken.stuck)
+            if own.judge.ends(text, again.start):
+                own.again = None
+            return taken
+        own.again = None
+        return Taken(len(again.before)) if again.changed else None
+
+    def _candidates(self, run: Run, place: int) -> Iterator[int]:
+        """The tokens that may stand at a place of a run, the one that was read first."""
+        least = run.logp[place, 0] - MARGIN
+        for token, log_prob in zip(run.ids[place].tolist(), run.logp[place].tolist(), strict=True):
+            if log_prob >= least:
+                yield token
+
+    def _leading(
+        self, own: _Names, fill: FillSoFar, again: _Again, before: tuple[int, ...], token: int
+    ) -> str | None:
+        """The text of a fill with one more token, if that leads to a known name; else None."""
+        ends = token == self._tokens.eog_id
+        if before == again.before and (ends or not self._tokens.token_bytes(token).startswith(again.lead)):
+            return None
+        text = f"{self._text(fill, before)}\n" if ends else self._text(fill, (*before, token))
+        return text if own.judge.leads(text, again.start) else None
+
+    def _text(self, fill: FillSoFar, written: Sequence[int]) -> str:
+        """The text of some tokens of a fill, without what is healed."""
+        return self._tokens.decode_bytes(written)[len(fill.prefix) :].decode(errors="ignore")
+
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
+        """As the other constraint says; False where a name is to be written again."""
+        own, text = self._gaps[gap], self._text(fill, fill.tokens)
+        if self._start(own, fill, fill.tokens, f"{text}\n", 0) is not None:
+            return False
+        return self._inner.may_end(gap, fill)
+
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
+        """That of the other constraint."""
+        return self._inner.verdict(fills, late=late)
+
+    def close(self) -> None:
+        """Close the other constraint."""
+        self._inner.close()
