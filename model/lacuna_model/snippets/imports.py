@@ -27,6 +27,7 @@ _SCRIPT_ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _GO_BLOCK = re.compile(r"^import[ \t]*(\([^)]*\)|[^\n]*)", re.MULTILINE)
 _GO_IMPORT = re.compile(r"(?:([\w.]+)[ \t]+)?[\"`]([^\"`\n]+)[\"`]")
+_GO_VERSION = re.compile(r"[/.]v\d+\Z")
 _RUST_MOD = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;", re.MULTILINE)
 _RUST_USE = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?use[ \t]+([^;]*);", re.MULTILINE)
 _RUST_PART = re.compile(r"[{},]|[^{},\s]+(?:[ \t]+as[ \t]+\w+)?")
@@ -204,7 +205,7 @@ def _script_required(text: str) -> Iterator[tuple[str, str]]:
 def _go(text: str) -> Iterator[tuple[str, Import]]:
     for block in _GO_BLOCK.finditer(text):
         for match in _GO_IMPORT.finditer(_COMMENT.sub("", block[1])):
-            yield match[1] or match[2].rpartition("/")[2], Import(match[2])
+            yield match[1] or _GO_VERSION.sub("", match[2]).rpartition("/")[2], Import(match[2])
 
 
 def _lua(text: str) -> Iterator[tuple[str, Import]]:

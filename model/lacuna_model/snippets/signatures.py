@@ -30,7 +30,7 @@ _MAX_SHARING = 3
 _MAX_TEXT = 200
 # The characters of a list of names without signatures.
 _MAX_LISTED = 120
-_OPENED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.(\w*)$")
+_OPENED = re.compile(r"(?:[^\W\d]\w*(?:\.|::))*([^\W\d]\w*)(?:\.|::)(\w*)$")
 _CALLED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)[ \t]*$")
 _MARK = re.compile(r"[()\[\]{}]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|`(?:\\.|[^`\\])*`?")
 _SCORE = 1.0
@@ -119,9 +119,8 @@ class Signatures:
             if found is not None and _tells(found.signature):
                 yield _Signed(found.path, found.signature, use.name, use.row, use.weight)
 
-    def _behind(self, receiver: str, begun: str) -> Iterator[_Signed]:
+    def _behind(self, name: str, begun: str) -> Iterator[_Signed]:
         """What may stand behind a dot: names that begin as what is typed does; of many, those with words from near."""
-        name = receiver.rpartition(".")[2]
         imported = self._imports.get(name)
         offered: dict[str, tuple[str, str]] = {}
         if imported is not None and self._is_outside(imported):

@@ -1,11 +1,14 @@
 """Finds the file of a module of an installed package: stubs first, and none that a link out of the environment names.
 
 Python: the virtual environment in the workspace, then the standard library of the interpreter that runs Lacuna.
-JavaScript and TypeScript: the folders ``node_modules`` of the workspace.
+JavaScript and TypeScript: the folders ``node_modules`` of the workspace. Go and Rust: the folder ``vendor`` of the
+workspace, then, in the version that ``go.mod`` or ``Cargo.lock`` names, what the user's Go or Cargo has downloaded,
+and the sources of the standard library.
 """
 
 import os
 import re
+import shutil
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +27,14 @@ _SCRIPT_ENDINGS = (".d.ts", ".d.mts", ".d.cts", ".ts", ".js", ".mjs", ".cjs")
 _SCRIPT_SOURCE = re.compile(r"\.(?:d\.)?[cm]?[jt]sx?$")
 _TYPED = re.compile(r"\.d\.[cm]?ts$")
 _DISTRIBUTION = re.compile(r"(.+?)-([^-]+)\.dist-info")
+# Parts of the path of a module of Go or Rust, and where the versions of packages are named.
+_PART = re.compile(r"(?!\.+\Z)[\w.~-]{1,200}")
+_GO_REQUIRED = re.compile(r"^(?:require)?[ \t]*([\w.~/-]{1,200})[ \t]+(v[\w.+-]{1,100})", re.MULTILINE)
+_RUST_LOCKED = re.compile(r"^name = \"([\w-]{1,100})\"\nversion = \"([\w.+-]{1,100})\"", re.MULTILINE)
+_RUST_STANDARD = ("std", "core", "alloc")
+_GO_FILE = re.compile(r"\w{1,200}(?<!_test)\.go")
+# Files of a package of Go, and bytes of a go.mod or a Cargo.lock that are read.
+_MAX_FILES, _MAX_LOCK = 200, 2_000_000
 # Bytes of a package.json that are read, and parts of a module's name.
 _MAX_MANIFEST = 200_000
 _MAX_PARTS = 12
@@ -34,7 +45,8 @@ _MAX_ENTRIES = 5_000
 class Module:
     """A module's file below the folder ``root``; ``name`` is what a file outside of its package calls it.
 
-    ``package`` and ``version`` are those of the package; the version is "" where none is known.
+    ``package`` and ``version`` are those of the package; the version is "" where none is known. ``others`` are its
+    further files.
     """
 
     root: Path
@@ -42,6 +54,7 @@ class Module:
     name: str
     package: str
     version: str = ""
+    others: tuple[Path, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -59,7 +72,59 @@ class Environment:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
         if language == "python":
             return self._python(module)
-        return self._script(module, folder, within) if language in SCRIPTS else None
+        if language in SCRIPTS:
+            return self._script(module, folder, within)
+        parts = module.split("/")
+        if len(parts) > _MAX_PARTS or not all(map(_PART.fullmatch, parts)):
+            return None
+        if language == "go":
+            return self._go(parts, folder)
+        return self._rust(parts, folder, within) if language == "rust" else None
+
+    def _go(self, parts: list[str], folder: str) -> Module | None:
+        """A package of Go, whose files are those of a folder."""
+        module = "/".join(parts)
+        for place in self._above(folder):
+            if (found := _go_package(place / "vendor", module, module)) is not None:
+                return found
+        required = self._locked("go.mod", _GO_REQUIRED, folder)
+        for count in range(len(parts), 0, -1):
+            package = "/".join(parts[:count])
+            if (version := required.get(package)) is not None:
+                inner = "/".join([f"{_escaped(package)}@{_escaped(version)}", *parts[count:]])
+                return _go_package(_go_cache(), inner, module, package, version)
+        standard = (_go_package(root / "src", module, module) for root in _go_roots()) if "." not in parts[0] else ()
+        return next((found for found in standard if found is not None), None)
+
+    def _rust(self, parts: list[str], folder: str, within: Module | None) -> Module | None:
+        """A module of a crate; within one, a path from its own place or from the top of the crate comes first."""
+        if within is not None:
+            top = next((one for one in within.file.parents if one.name == "src"), within.file.parent)
+            own = within.file.parent / ("" if within.file.stem in ("lib", "mod") else within.file.stem)
+            for base in (own, within.file.parent, top):
+                if (file := _rust_file(within.root, base, parts)) is not None:
+                    return Module(within.root, file, str(file), within.package, within.version)
+        crate = parts[0]
+        for place in self._above(folder):
+            for name in (crate, crate.replace("_", "-")):
+                if (file := _rust_file(place / "vendor", place / "vendor" / name / "src", parts[1:])) is not None:
+                    return Module(place / "vendor", file, "/".join(parts), crate)
+        locked = self._locked("Cargo.lock", _RUST_LOCKED, folder)
+        name = crate if crate in locked else crate.replace("_", "-")
+        places = [(one, one / f"{name}-{locked[name]}" / "src") for one in _registries()] if name in locked else []
+        places += [(one, one / crate / "src") for one in _rust_libraries() if crate in _RUST_STANDARD]
+        for root, base in places:
+            if (file := _rust_file(root, base, parts[1:])) is not None:
+                return Module(root, file, "/".join(parts), crate, locked.get(name, ""))
+        return None
+
+    def _locked(self, file: str, pattern: re.Pattern[str], folder: str) -> dict[str, str]:
+        """The versions of packages that a file beside the sources, or above them, names."""
+        for place in self._above(folder):
+            data = read_within(self._root, place / file, _MAX_LOCK)
+            if data is not None:
+                return dict(pattern.findall(data.decode(errors="replace")))
+        return {}
 
     def _python(self, module: str) -> Module | None:
         parts = module.split(".")
@@ -114,12 +179,17 @@ class Environment:
 
     def _node_modules(self, folder: str) -> Iterator[Path]:
         """The folders of packages that a file in a folder of the workspace sees."""
+        for parent in self._above(folder):
+            if (parent / "node_modules").is_dir() and not (parent / "node_modules").is_symlink():
+                yield parent / "node_modules"
+
+    def _above(self, folder: str) -> Iterator[Path]:
+        """A folder of the workspace, and those around it up to the root."""
         place = self._root / folder
         for parent in (place, *place.parents):
             if parent != self._root and self._root not in parent.parents:
                 return
-            if (parent / "node_modules").is_dir() and not (parent / "node_modules").is_symlink():
-                yield parent / "node_modules"
+            yield parent
 
 
 class _Manifest(msgspec.Struct, frozen=True):
@@ -183,6 +253,58 @@ def _inside(root: Path, file: Path) -> Path | None:
 
 def _is_own_folder(venv: Path, site: Path) -> bool:
     return site.is_dir() and Path(os.path.realpath(site)).is_relative_to(os.path.realpath(venv))
+
+
+def _go_package(root: Path, inner: str, module: str, package: str = "", version: str = "") -> Module | None:
+    """The package of Go in a folder of ``root``, unless that is a link."""
+    if root.is_symlink():
+        return None
+    names = _listed(root / inner, _GO_FILE)
+    found = [file for name in names[:_MAX_FILES] if (file := _inside(root, root / inner / name)) is not None]
+    if not found or len(found) < len(names):  # what is left out may declare names
+        return None
+    return Module(root, found[0], module, package or module, version, tuple(found[1:]))
+
+
+def _go_cache() -> Path:
+    """Where Go keeps the modules that it has downloaded."""
+    if cache := os.environ.get("GOMODCACHE"):
+        return Path(cache)
+    path = os.environ.get("GOPATH", "").partition(os.pathsep)[0]
+    return (Path(path) if path else Path.home() / "go") / "pkg" / "mod"
+
+
+def _go_roots() -> list[Path]:
+    """Where Go may be installed."""
+    program = shutil.which("go")
+    named = [os.environ.get("GOROOT"), str(Path(os.path.realpath(program)).parents[1]) if program else None]
+    return [Path(one) for one in (*named, "/usr/local/go", "/usr/lib/go") if one]
+
+
+def _escaped(path: str) -> str:
+    """A path as Go's cache names it, where files may not differ in case alone."""
+    return re.sub(r"[A-Z]", lambda letter: f"!{letter[0].lower()}", path)
+
+
+def _registries() -> list[Path]:
+    """Where Cargo keeps the sources of crates that it has downloaded."""
+    sources = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src"
+    return [sources / name for name in _listed(sources, _PART)]
+
+
+def _rust_libraries() -> list[Path]:
+    """Where the sources of Rust's standard library are installed."""
+    chains = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup") / "toolchains"
+    return [chains / name / "lib/rustlib/src/rust/library" for name in _listed(chains, _PART)]
+
+
+def _rust_file(root: Path, base: Path, parts: list[str]) -> Path | None:
+    """The file of a module of a crate whose sources are in a folder."""
+    if root.is_symlink():
+        return None
+    inner = base.joinpath(*parts)
+    names = (inner.with_name(f"{inner.name}.rs"), inner / "mod.rs") if parts else (inner / "lib.rs",)
+    return next((file for name in names if (file := _inside(root, name)) is not None), None)
 
 
 def absolute(module: str, within: Module) -> str:

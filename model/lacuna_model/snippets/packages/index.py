@@ -16,7 +16,7 @@ from types import ModuleType
 from lacuna_model.core.background import Background
 from lacuna_model.files.opening import read_within
 from lacuna_model.snippets.imports import Import
-from lacuna_model.snippets.packages import python_module, script_module, store
+from lacuna_model.snippets.packages import declared_module, python_module, script_module, store
 from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
 from lacuna_model.snippets.words import plain
@@ -35,7 +35,13 @@ _HOPS = 4
 _WORTH_KEEPING = 0.01
 
 Read = Callable[[str], ModuleNames]
-_READERS: Mapping[str, Read] = {"python": python_module.read} | dict.fromkeys(SCRIPTS, script_module.read)
+_READERS: Mapping[str, Read] = {
+    "python": python_module.read,
+    **dict.fromkeys(SCRIPTS, script_module.read),
+    **declared_module.READERS,
+}
+# What stands between the parts of a module's name where a module may be imported from another one.
+_BETWEEN = {"python": ".", "rust": "/"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +198,9 @@ class PackageIndex:
         for star in source.names.stars:
             if (found := self._find(_from(source, place, star), name, hops - 1, reads=reads)) is not None:
                 return found
-        if place.language in SCRIPTS:
+        if (between := _BETWEEN.get(place.language)) is None:
             return None
-        return self._find(_place(f"{place.module}.{name}", place.language, ""), "", 0, reads=reads)
+        return self._find(replace(place, module=f"{place.module}{between}{name}"), "", 0, reads=reads)
 
     def _read_from(self, place: _Place, hops: int) -> Iterator[_Source]:
         """What was read of a module: of those all of whose names it offers, and itself last."""
@@ -242,13 +248,13 @@ class PackageIndex:
             own = _own(sys.modules.get(place.module)) if place.language == "python" else None
             return _Source(own, own.size) if own is not None else None
         try:
-            status = found.file.stat()
+            every = [file.stat() for file in (found.file, *found.others)]
         except OSError:  # removed since it was found
             return None
-        mark = status.st_size, status.st_mtime_ns
+        mark = sum(one.st_size for one in every), max(one.st_mtime_ns for one in every)
         names = store.load(found, mark)
         if names is None:
-            data = read_within(found.root, found.file, MAX_FILE)
+            data = _data(found)
             if data is None:
                 return None
             began = time.thread_time()
@@ -259,9 +265,20 @@ class PackageIndex:
         return _Source(names, names.size, found)
 
 
+def _data(module: Module) -> bytes | None:
+    """What is in the files of a module; None where one of them may not be read, or they are too long together."""
+    parts = list[bytes]()
+    for file in (module.file, *module.others):
+        part = read_within(module.root, file, MAX_FILE - sum(map(len, parts)))
+        if part is None:
+            return None
+        parts.append(part)
+    return b"\n".join(parts)
+
+
 def _place(module: str, language: str, folder: str) -> _Place:
     """The place of a module; Python's modules have the same name in all folders."""
-    return _Place(module, language, folder if language in SCRIPTS else "")
+    return _Place(module, language, "" if language == "python" else folder)
 
 
 def _from(source: _Source, place: _Place, module: str) -> _Place:
@@ -270,12 +287,13 @@ def _from(source: _Source, place: _Place, module: str) -> _Place:
         return replace(place, module=module)
     if place.language == "python":
         return _Place(absolute(module, source.file), "python")
-    return replace(place, module=module, within=source.file if module.startswith(".") else None)
+    is_near = place.language == "rust" or module.startswith(".")
+    return replace(place, module=module, within=source.file if is_near else None)
 
 
 def _joined(module: Import, language: str) -> str:
     """The name of a module that was imported as a whole, perhaps from its package."""
-    return f"{module.module}.{module.name}" if module.name and language == "python" else module.module
+    return _BETWEEN[language].join((module.module, module.name)) if module.name and language in _BETWEEN else module.module
 
 
 def _own(module: ModuleType | None) -> ModuleNames | None:

@@ -1,0 +1,141 @@
+import pytest
+
+from lacuna_model.snippets.packages.declared_module import READERS
+from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE
+
+GO = """\
+package shop
+
+// func Commented() {}
+import "fmt"
+
+const Rate = 3
+const (
+	StatusOpen = 200 // open
+	statusHidden = 1
+)
+
+type Options struct {
+	Deep bool
+	Name string `json:"name"`
+	inner int
+}
+
+type Reader interface {
+	Read(p []byte) (n int, err error)
+}
+
+func New[T any](name string, options ...Options) (*Till, error) {
+	Inner(1)
+	return nil, nil
+}
+
+func (t *Till) Pay(amount int) error {
+	return nil
+}
+
+func hidden() {}
+
+type Till struct{}
+"""
+
+RUST = """\
+//! Sells.
+pub use crate::paper::Sheet;
+pub use glue::*;
+pub mod paper;
+mod hidden;
+pub(crate) fn inside() {}
+/* pub fn commented() {} */
+
+pub fn open<'a, T>(name: &'a str, rate: u8) -> Result<T> where T: Sold<'a> {
+    let value = 1;
+}
+
+pub struct Till<T> {
+    pub rate: u8,
+    secret: T,
+}
+
+impl<T: Clone> Till<T> {
+    pub async fn pay(&mut self, amount: u8) -> Option<T> {
+    }
+    fn count(&self) {}
+}
+
+impl<T> fmt::Display for Till<T> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+    }
+}
+
+pub enum Kind {
+    One,
+    Two(u8),
+}
+
+pub trait Sold {
+    fn sell<S>(&self, shop: S) -> Result<S::Ok, S::Error>;
+}
+"""
+
+
+def test_the_public_names_of_a_package_of_go() -> None:
+    found = READERS["go"](GO)
+    assert found.names == {
+        "Rate": "",
+        "StatusOpen": "",
+        "Options": "type Options { Deep bool; Name string }",
+        "Reader": "type Reader { Read(p []byte) (n int, err error) }",
+        "New": "func New(name string, options ...Options) (*Till, error)",
+        "Till": "type Till",
+    }
+    assert found.members["Till"] == {"Pay": "func Pay(amount int) error"}
+    assert not found.is_open
+
+
+def test_the_public_names_of_a_module_of_rust() -> None:
+    found = READERS["rust"](RUST)
+    assert found.names == {
+        "paper": "",
+        "open": "fn open(name: &str, rate: u8) -> Result<T>",
+        "Till": "type Till { rate: u8 }",
+        "Kind": "type Kind { One; Two(u8) }",
+        "Sold": "type Sold { sell(shop: S) -> Result<S::Ok, S::Error> }",
+    }
+    assert found.members["Till"] == {
+        "rate": "rate: u8",
+        "pay": "pay(amount: u8) -> Option<T>",
+        "fmt": "fmt(f: &mut Formatter) -> fmt::Result",
+    }
+    assert (found.imported["Sheet"], found.stars, found.is_open) == (("paper", "Sheet"), ("glue",), False)
+    assert READERS["rust"]("declare! {\n    pub fn made() {}\n}\n").is_open
+
+
+@pytest.mark.parametrize("language", ["go", "rust"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "func F" + "x" * 1_000_000,
+        "pub fn " + "x" * 1_000_000,
+        "type T struct {\n" + "\tA struct {\n" * 20_000,
+        "pub struct T {\n" + "    pub a: [" * 20_000,
+        "func F(" * 20_000,
+        "pub fn f(" + "(" * 200_000,
+        "impl" + "<" * 200_000,
+        "impl<" * 50_000,
+        "func (a " * 50_000,
+        "/*" * 100_000,
+        "`" * 100_001,
+        "'" * 100_001,
+        "pub " * 100_000,
+        "use " + "{" * 100_000,
+        "const (\n" + "".join(f"\tN{number} = 1\n" for number in range(60_000)),
+        "".join(f"pub fn f{number}() {{\n" for number in range(60_000)),
+    ],
+    ids=lambda text: text[:12].strip(),
+)
+def test_a_hostile_module_ends_and_gives_short_names(language: str, text: str) -> None:
+    found = READERS[language](text)
+    every = [*found.names.items(), *(one for members in found.members.values() for one in members.items())]
+    assert all(len(name) <= MAX_NAME and len(told) <= MAX_SIGNATURE for name, told in every)
+    assert len(every) <= 25_000
