@@ -32,6 +32,10 @@ class FilePart:
     def __init__(self, text: str, language: str) -> None:
         self._text, self._language = text, language
 
+    def read(self) -> None:
+        """Find what it tells, which is kept."""
+        _ = self.open, self.names, self.members, self.imports
+
     @cached_property
     def open(self) -> str:
         """The string or comment that does not end in it; "" where there is none."""

@@ -90,6 +90,11 @@ class KnownNames:
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
         self._offers: dict[str, list[str]] = {}
 
+    def read(self) -> None:
+        """Read the names of the file, which takes some milliseconds for one that is new."""
+        for one in self._near:
+            one.read()
+
     def evidence(self, fill: str) -> NameEvidence | None:
         """How many of the names of a fill are known; None where it cannot be parsed."""
         uses = self.uses(fill)

@@ -5,6 +5,7 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, watch
@@ -28,6 +29,7 @@ RESCAN_S = 600.0
 # Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
 LOOK_S = 2.0
 _IS_SOURCE = DefaultFilter()
+_THREAD = ThreadPoolExecutor(1, thread_name_prefix="lacuna-names")
 
 
 class Project:
@@ -96,9 +98,15 @@ class Project:
         return known_names(request, region, index.sources, packages, index.name(str(Path(request.path).absolute())))
 
     def names_of(self, request: InfillRequest) -> list[KnownNames]:
-        """For each region, what is known of names; empty in a language whose names are not known."""
-        found = [self.known_names(request, region) for region in request.regions if request.writes]
-        return [one for one in found if one is not None]
+        """For each region, what is known of names; empty in a language whose names are not known.
+
+        Another thread reads the names of the file, while the model reads the context.
+        """
+        found = [self.known_names(request, region) for region in request.regions]
+        known = [one for one in found if one is not None]
+        if known:
+            _THREAD.submit(known[0].read)
+        return known
 
     def why_none(self, path: str) -> str:
         """The reason why no snippet was chosen for a document."""
