@@ -47,9 +47,7 @@ class _Names:
 class KnownFirst:
     """A constraint that asks, before another one does, whether names exist."""
 
-    def __init__(
-        self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText
-    ) -> None:
+    def __init__(self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText) -> None:
         """``judges`` and the numbers of tokens that are ``given`` are by gap."""
         self._inner, self._tokens = inner, tokens
         self._gaps = [_Names(judge, most) for judge, most in zip(judges, given, strict=True)]
@@ -96,9 +94,7 @@ class KnownFirst:
             ends += len(data)
         return False
 
-    def _start(
-        self, own: _Names, fill: FillSoFar, written: Sequence[int], text: str, since: int
-    ) -> int | None:
+    def _start(self, own: _Names, fill: FillSoFar, written: Sequence[int], text: str, since: int) -> int | None:
         """Where a name begins that ends behind ``since``, is nowhere, and was not written again yet."""
         if len(own.tried) >= MAX_AGAIN or len(written) <= own.given:
             return None
@@ -137,9 +133,7 @@ class KnownFirst:
             if log_prob >= least:
                 yield token
 
-    def _leading(
-        self, own: _Names, fill: FillSoFar, again: _Again, before: tuple[int, ...], token: int
-    ) -> str | None:
+    def _leading(self, own: _Names, fill: FillSoFar, again: _Again, before: tuple[int, ...], token: int) -> str | None:
         """The text of a fill with one more token, if that leads to a known name; else None."""
         ends = token == self._tokens.eog_id
         if before == again.before and (ends or not self._tokens.token_bytes(token).startswith(again.lead)):

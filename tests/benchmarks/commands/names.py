@@ -27,7 +27,9 @@ def names(
         str, typer.Option("--ways", help="Fill in these ways, separated by commas.")
     ] = "without,signatures",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the places with this random seed.")] = 0,
-    records: Annotated[Path | None, typer.Option("--records", help="Write every fill to this JSONL file, and go on from it.")] = None,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Write every fill to this JSONL file, and go on from it.")
+    ] = None,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill lines of held-out projects from a name on that is declared only in another file, or in a package.

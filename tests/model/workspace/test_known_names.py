@@ -6,7 +6,7 @@ from lacuna_model.core.names import NameEvidence, NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.workspace.known_names import known_names
+from lacuna_model.workspace.known_names import KnownNames, known_names
 
 BEFORE = """\
 import json
@@ -191,3 +191,78 @@ def test_of_further_languages_plain_names_are_known(path: str, before: str, fill
     assert found is not None
     assert found.unknown == (unknown,)
     assert found.project == 1
+
+
+def judged(before: str, path: str = "main.py") -> KnownNames:
+    sources = Sources()
+    sources.put("shop.py", "class Till:\n    pass\n\n\ndef open_till():\n    pass\n")
+    sources.put("shop.ts", "export function openTill(): void {}\n")
+    at = len(before.encode())
+    known = known_names(InfillRequest(f"{before}\n", (Region(at, at),), path=path), Region(at, at), sources)
+    assert known is not None
+    return known
+
+
+@pytest.mark.parametrize(
+    ("before", "fill", "start"),
+    [
+        ("", "x = shop.close_till()", 9),
+        ("x = shop.", "close_till()", 0),
+        ("x = shop.close", "_till()", -5),
+        ("", "x = shop.open_till()", None),
+        ("", "x = shop.close_till", None),  # it may go on
+        ("", "shop.Till(); shop.Tills()", 18),
+        ("", "other.close_till()", 0),  # no import makes the receiver known
+        ("", "folder.close_till()", None),
+        ("", "x = Usage(1)", 4),
+        ("", "x = UsageInfo(1)", None),
+        ("", "x: list[Usage] = []", 8),
+        ("", "nothing(1)", 0),
+        ("", "nothing = 1", None),
+        ("", "one, Two = 1, 2", None),
+        ("", "print([one.two for one in folder])", None),
+        ("", "def nothing(one):\n            return one(1)", None),
+        ("", "class Nothing(Report):\n            pass", None),
+        ("", "for one in folder:\n            one(1)", None),
+        ("", "from shop import Nothing as Other\n", None),
+        ("", "import nothing.other\n", None),
+        ("", "'nothing(1)'  # Nothing(2)", None),
+        ("'a text of ", "nothing(1)", None),
+    ],
+)
+def test_names_that_are_surely_nowhere_are_found_where_they_end(before: str, fill: str, start: int | None) -> None:
+    assert judged(BEFORE + before).nowhere(fill, 0) == start
+    if start is not None:
+        assert judged(BEFORE + before).nowhere(fill, len(fill) - 1) is None or fill[-2:-1] == ")"
+
+
+@pytest.mark.parametrize(
+    ("fill", "start"),
+    [
+        ("shop.close();", 5),
+        ("shop.openTill();", None),
+        ("close(one: string): void {", None),  # a method, perhaps
+        ("async close(", None),
+        ("return close(1);", 7),
+        ("function pass<Kind, Other>(one: Kind) {}", None),
+        ("const one = new Missing();", 16),
+        ("const { one, Two } = folder;", None),
+        ("folder.map((one) => one.two(1));", None),
+    ],
+)
+def test_names_of_scripts_are_surely_nowhere(fill: str, start: int | None) -> None:
+    assert judged(SCRIPT, "main.ts").nowhere(fill, 0) == start
+
+
+def test_beginnings_lead_to_known_names() -> None:
+    known = judged(BEFORE)
+    assert known.leads("shop.open", 5)
+    assert known.leads("shop.open_till()", 5)
+    assert not known.leads("shop.open()", 5)
+    assert not known.leads("shop.close", 5)
+    assert not known.leads("shop.(", 5)
+    assert known.leads("Usa", 0)
+    assert not known.leads("Usage(", 0)
+    assert known.leads("isinsta", 0)
+    assert judged(f"{BEFORE}Us").leads("ageIn", -2)
+    assert (known.ends("shop.open", 5), known.ends("shop.open(", 5)) == (False, True)

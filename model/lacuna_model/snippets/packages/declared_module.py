@@ -32,6 +32,7 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 _END, _VALUE_END = re.compile(r"[{;\n]|\bwhere\b"), re.compile(r"[{;\n=,`]")
 _LIFETIME = re.compile(r"'[a-z_]\w{0,30}\b(?!')[ \t]*")
 _MAKING = re.compile(r"^\w+![ \t]*[({]", re.MULTILINE)
+_SELVES = ("self", "&self", "&mut self", "mut self")
 # The members of a type that its signature has.
 _MAX_FIELDS = 8
 
@@ -102,7 +103,7 @@ def _signature(code: str, start: int, shown: str) -> str:
     behind = " ".join(code[last : stop.start() if stop is not None else last].split()).rstrip(" ,")
     if last == opening:
         return f"{shown} {behind}".replace(" :", ":") if behind and len(behind) < MAX_SIGNATURE // 2 else ""
-    parts = [part for part in split(code[opening + 1 : last - 1]) if part not in ("self", "&self", "&mut self", "mut self")]
+    parts = [part for part in split(code[opening + 1 : last - 1]) if part not in _SELVES]
     whole = f"{shown}({', '.join(parts)}){f' {behind}' if behind else ''}"
     return whole if len(whole) <= MAX_SIGNATURE else f"{whole[: MAX_SIGNATURE - 4]}...)"
 

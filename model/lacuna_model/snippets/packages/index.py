@@ -151,7 +151,8 @@ class PackageIndex:
         """All names that are known of an imported module, those that it takes from others among them."""
         place = _place(_joined(module, language), language, folder)
         self._ask(place, "")
-        return {name for source in self._read_from(place, _HOPS) for name in (*source.names.names, *source.names.imported)}
+        known = (source.names for source in self._read_from(place, _HOPS))
+        return {name for names in known for name in (*names.names, *names.imported)}
 
     def _ask(self, place: _Place, name: str) -> Named | None:
         if place.language not in _READERS:
@@ -293,7 +294,8 @@ def _from(source: _Source, place: _Place, module: str) -> _Place:
 
 def _joined(module: Import, language: str) -> str:
     """The name of a module that was imported as a whole, perhaps from its package."""
-    return _BETWEEN[language].join((module.module, module.name)) if module.name and language in _BETWEEN else module.module
+    between = _BETWEEN.get(language)
+    return f"{module.module}{between}{module.name}" if module.name and between is not None else module.module
 
 
 def _own(module: ModuleType | None) -> ModuleNames | None:

@@ -7,7 +7,9 @@ from lacuna_model.snippets.packages import environment, index
 from lacuna_model.snippets.packages.index import PackageIndex
 
 FILES = {
-    "project/go.mod": "module me\n\nrequire (\n\texample.com/Shop/till v1.2.0 // indirect\n)\nrequire example.com/one v0.1.0\n",
+    "project/go.mod": (
+        "module me\n\nrequire (\n\texample.com/Shop/till v1.2.0 // indirect\n)\nrequire example.com/one v0.1.0\n"
+    ),
     "project/inner/main.go": "package main\n",
     "project/vendor/example.com/paper/paper.go": "package paper\nfunc Glue(a int) {}\n",
     "go/pkg/mod/example.com/!shop/till@v1.2.0/desk/desk.go": "package desk\nfunc Open(rate int) error {\n",
@@ -76,7 +78,11 @@ def test_what_a_package_of_go_lacks_is_known(home: Path) -> None:
     assert "stick" in packages.names(Import("glue"), "rust", "")
 
 
-@pytest.mark.parametrize("module", ["../secret", "a/../../secret", "/secret", "..", "", "a//b", "a\0b", "x" * 1_000_000])
+@pytest.mark.parametrize(
+    "module",
+    ["../secret", "a/../../secret", "/secret", "..", "", "a//b", "a\0b", "x" * 1_000_000, "a/" * 100_000],
+    ids=lambda module: module[:15],
+)
 def test_no_name_leads_out_of_the_places_of_packages(home: Path, module: str) -> None:
     (home / "secret").mkdir()
     (home / "secret" / "secret.go").write_text("package secret\nfunc Stolen() {\n")
@@ -117,6 +123,7 @@ def test_large_packages_are_not_read(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_crates_that_name_each_other_end(home: Path) -> None:
-    (home / "project" / "vendor" / "one" / "src").mkdir(parents=True)
-    (home / "project" / "vendor" / "one" / "src" / "lib.rs").write_text("pub use crate::*;\npub use one::*;\nmod lib;\n")
+    source = home / "project" / "vendor" / "one" / "src"
+    source.mkdir(parents=True)
+    (source / "lib.rs").write_text("pub use crate::*;\npub use one::*;\nmod lib;\n")
     assert signature(home, "rust", "one", "nothing") is None
