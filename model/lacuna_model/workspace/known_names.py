@@ -143,7 +143,9 @@ class KnownNames:
                 receiver = _receiver_before(shown, name.start())
                 if receiver == "" and not self._is_sure(shown, name.start(), name.end()):
                     continue
-                if receiver != "." and self._kind(receiver, name[0]) == "nowhere":
+                if receiver == "." or self._kind(receiver, name[0]) != "nowhere":
+                    continue
+                if not FilePart(shown[: name.start()], self._language.name).open:
                     end = len(shown[first : name.end()].encode())
                     if any(one.kind == "nowhere" and one.end == end for one in self.uses(fill) or ()):
                         return name.start() - first
