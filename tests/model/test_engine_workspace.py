@@ -3,10 +3,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChooseSnippets, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
+from lacuna_model.decode import known_first
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.workspace.known_names import KnownNames
 
 KNOWN = (
     "class Account:\n    def add(self, value):\n"
@@ -107,3 +109,36 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
         assert engine.fill(secret).message == ".env may hold secrets, so nothing is read with it"
     finally:
         engine.workspaces.close()
+
+
+@pytest.mark.parametrize("candidates", [1, 2])
+def test_names_are_judged_where_that_is_wanted_and_known_ones_change_no_fill(
+    model: LoadedFim, root: Path, monkeypatch: pytest.MonkeyPatch, candidates: int
+) -> None:
+    asked = list[str]()
+
+    def nowhere(known: KnownNames, fill: str, since: int) -> None:
+        asked.append(fill)
+
+    monkeypatch.setattr(KnownNames, "nowhere", nowhere)
+    engine, plain = Engine(model), msgspec.structs.replace(request(root), task=FillGaps(candidates))
+    engine.workspaces.read(str(root), PATIENCE)
+    found = engine.fill(plain)
+    assert not asked
+    named = engine.fill(msgspec.structs.replace(plain, options=DecodeOptions(syntax=False, names=True)))
+    assert asked
+    assert (named.fills, named.alternatives) == (found.fills, found.alternatives)
+
+
+def test_a_name_that_is_nowhere_is_written_again(model: LoadedFim, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the model writes first is nowhere, and whatever else it might write there is known."""
+    engine = Engine(model)
+    engine.workspaces.read(str(root), PATIENCE)
+    plain = engine.fill(request(root)).fills[0]
+    monkeypatch.setattr(KnownNames, "nowhere", lambda known, fill, since: 0 if plain.startswith(fill[:8]) else None)
+    monkeypatch.setattr(KnownNames, "leads", lambda known, fill, start: not plain.startswith(fill))
+    monkeypatch.setattr(KnownNames, "ends", lambda known, fill, start: True)
+    monkeypatch.setattr(known_first, "MARGIN", 100.0)
+    again = engine.fill(msgspec.structs.replace(request(root), options=DecodeOptions(syntax=False, names=True)))
+    assert again.status == "ok"
+    assert again.fills[0][:4] != plain[:4]
