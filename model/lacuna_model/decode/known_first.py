@@ -35,12 +35,14 @@ class _Again:
 class _Names:
     """The names of one gap: the texts before those that were written again, and the one that is.
 
-    Those in the first ``given`` tokens are not judged.
+    Those in the first ``given`` tokens are not judged. An end behind those of ``refused`` was refused once, so that
+    they are judged with the next token.
     """
 
     judge: NameJudge
     given: int
     tried: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
     again: _Again | None = None
 
 
@@ -79,11 +81,10 @@ class KnownFirst:
 
     def _is_nowhere(self, own: _Names, fill: FillSoFar, written: tuple[int, ...]) -> bool:
         """Whether the last of some tokens ends a name that is to be written again."""
-        since = len(self._text(fill, written[:-1]))
-        start = self._start(own, fill, written, self._text(fill, written), since)
+        text, since = self._text(fill, written), len(self._text(fill, written[:-1]))
+        start = self._start(own, fill, written, text, since)
         if start is None:
             return False
-        text = self._text(fill, written)
         ends, most = 0, len(fill.prefix) + len(text[: max(start, 0)].encode())
         for place, token in enumerate(written):
             data = self._tokens.token_bytes(token)
@@ -146,9 +147,11 @@ class KnownFirst:
         return self._tokens.decode_bytes(written)[len(fill.prefix) :].decode(errors="ignore")
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """As the other constraint says; False where a name is to be written again."""
+        """As the other constraint says; False where a name may have to be written again."""
         own, text = self._gaps[gap], self._text(fill, fill.tokens)
-        if self._start(own, fill, fill.tokens, f"{text}\n", 0) is not None:
+        start = self._start(own, fill, fill.tokens, f"{text}\n", 0)
+        if start is not None and text[: max(start, 0)] not in own.refused:
+            own.refused.add(text[: max(start, 0)])
             return False
         return self._inner.may_end(gap, fill)
 

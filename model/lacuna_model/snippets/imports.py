@@ -132,7 +132,9 @@ def _among(
     found = [
         other
         for other in by_stem.get(module.rpartition("/")[2], ())
-        if other != path and other.endswith(endings) and (stem(other) == module or (not whole and stem(other).endswith(f"/{module}")))
+        if other != path
+        and other.endswith(endings)
+        and (stem(other) == module or (not whole and stem(other).endswith(f"/{module}")))
     ]
     return min(found, key=lambda other: (-len(posixpath.commonprefix([other, path])), len(other), other), default=None)
 

@@ -126,3 +126,10 @@ def test_the_log_probability_of_what_is_taken_is_the_models(tokenizer: Tokenizer
     for _ in denoise(Choosing(tokenizer, likely), fills, [constraint], tokenizer, deadline=None):
         pass
     assert fills[0].log_probs[0] == pytest.approx(-1.5)
+
+
+def test_an_end_behind_a_name_that_is_nowhere_is_refused_once(tokenizer: Tokenizer) -> None:
+    constraint = KnownFirst(Unconstrained(tokenizer), [Named("total")], [0], tokenizer)
+    ended = [FillSoFar(tuple(tokenizer.encode(text)), 12, ended=True) for text in ("name", "total")]
+    assert [constraint.may_end(0, ended[0]) for _ in range(2)] == [False, True]
+    assert constraint.may_end(0, ended[1])
