@@ -2,7 +2,8 @@
 
 It stands before the constraint of a fill, as a second and soft judge of the same candidates. Where a token ends a name
 that is nowhere, the fill goes back to the beginning of the name, which is written again from tokens that lead to a
-known name, each at most ``MARGIN`` less likely than the one that was read. Where there is none, the model's own stands.
+known name, each at most ``MARGIN`` less likely than the one that was read. Where none leads on, the token before gives
+way, too. At last the model's own name stands.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,19 +17,22 @@ from lacuna_model.decode.sampling import put_first
 MARGIN = 4.0
 # The names of a fill that are written again at most.
 MAX_AGAIN = 6
+# How often such a name goes back by a token.
+MAX_STEPS = 8
 
 
 @dataclass(slots=True)
 class _Again:
     """A name that is written again: where it begins, in tokens and in characters, and what its first token leads with.
 
-    ``changed``: another token than the model's own was taken.
+    ``refused`` are, by the tokens before them, those behind which no token leads on, ``steps`` their number.
     """
 
     before: tuple[int, ...]
     start: int
     lead: bytes
-    changed: bool = False
+    refused: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
+    steps: int = 0
 
 
 @dataclass(slots=True)
@@ -109,7 +113,7 @@ class KnownFirst:
         before = (*fill.tokens, *run.tokens[:place])
         for token in self._candidates(run, place):
             text = self._leading(own, fill, again, before, token)
-            if text is None:
+            if text is None or token in again.refused.get(before, ()):
                 continue
             if token == run.ids[place, 0]:
                 taken = None
@@ -119,13 +123,25 @@ class KnownFirst:
                 taken = self._inner.take(gap, fills, other)
                 if taken.kept <= len(before):
                     continue  # the other constraint takes another one
-                again.changed = True
                 taken = Taken(len(before), (token, *taken.write), taken.ends, taken.stuck)
             if own.judge.ends(text, again.start):
                 own.again = None
             return taken
-        own.again = None
-        return Taken(len(again.before)) if again.changed else None
+        return self._back(gap, fills, run, before)
+
+    def _back(self, gap: int, fills: Sequence[FillSoFar], run: Run, before: tuple[int, ...]) -> Taken | None:
+        """What is done where no token leads on: the one before gives way, too; at last the model's own name stands."""
+        fill, own, again = fills[gap], self._gaps[gap], self._gaps[gap].again
+        assert again is not None
+        kept, start = len(before) - 1, len(again.before)
+        if kept < start:
+            own.again = None
+            return None
+        again.refused.setdefault(before[:-1], set()).add(before[-1])
+        again.steps += 1
+        if again.steps > MAX_STEPS:
+            own.again, kept = None, start
+        return Taken(kept) if kept < len(fill.tokens) else self.take(gap, fills, run)
 
     def _candidates(self, run: Run, place: int) -> Iterator[int]:
         """The tokens that may stand at a place of a run, the one that was read first."""

@@ -91,6 +91,7 @@ def test_a_name_that_is_nowhere_gives_way_to_a_likely_one_that_exists(tokenizer:
 def test_where_no_likely_token_leads_to_a_known_name_the_models_own_stands(tokenizer: Tokenizer, rows: int) -> None:
     assert fill(tokenizer, Named("size", "value"), rows) == "name(value)"
     assert fill(tokenizer, Named("totals", "value"), rows) == "name(value)"  # it may begin so, and ends otherwise
+    assert fill(tokenizer, Named("names", "totals", "value"), rows) == "name(value)"
     assert fill(tokenizer, Named(), rows) == "name(value)"
 
 
