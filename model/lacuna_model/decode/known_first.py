@@ -14,7 +14,7 @@ from lacuna_model.core.names import NameJudge
 from lacuna_model.decode.sampling import put_first
 
 # By how much (nats) the log-probability of a token may be lower than that of the token that it replaces.
-MARGIN = 4.0
+MARGIN = 5.0
 # The names of a fill that are written again at most.
 MAX_AGAIN = 6
 # How often such a name goes back by a token.
