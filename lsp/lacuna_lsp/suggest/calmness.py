@@ -1,7 +1,7 @@
 """Follows what a person does with suggestions: who takes them sees more of them, and sooner.
 
 The factors of the wait, and the weights of the last answers, are those of Copilot's client as published; how far they
-move the gate is bounded. Answers are kept on the machine, by language and place, and never sent.
+move the wait and the gate is bounded. Answers are kept on the machine, by language and place, and never sent.
 """
 
 import logging
@@ -29,7 +29,9 @@ USUAL, PULL = 0.4, 4.0  # the usual share of taken ones, which counts as so many
 LEAST_ODDS, MOST_ODDS = 0.7, 1.4
 LONGER, SHORTER = 1.5, 0.8  # the wait after an answer, times that before it
 FORGOTTEN_S = 600.0  # in which the factor of the wait goes back to 1
-LEAST_WAIT_MS, MOST_WAIT_MS = 50.0, 3_000.0
+MOST_LONGER, MOST_SHORTER = 8.0, 1 / 8  # the factor after many answers; a few others bring it back
+# Keys that come later than the longest wait are no typing: who has paused for so long would think that nothing comes.
+LEAST_WAIT_MS, MOST_WAIT_MS = 50.0, 400.0
 SAVED_S = 30.0  # between two writings of the file
 
 
@@ -56,7 +58,7 @@ class Calmness:
         for old in list(self._answers)[:-KINDS]:
             del self._answers[old]
         change = LONGER if answer == REFUSED else SHORTER
-        self._factor, self._since = self._wait_factor() * change, self._clock()
+        self._factor, self._since = min(max(self._wait_factor() * change, MOST_SHORTER), MOST_LONGER), self._clock()
         self._is_changed = True
         if self._clock() - self._saved >= SAVED_S:
             self.save()

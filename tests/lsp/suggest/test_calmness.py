@@ -45,13 +45,27 @@ def test_a_refusal_makes_the_wait_longer_and_it_goes_back_in_ten_minutes(clock: 
     assert calm.wait_ms(100) == 100
 
 
-def test_taken_suggestions_make_the_wait_shorter_and_no_wait_is_longer_than_three_seconds(clock: Clock) -> None:
+def test_taken_suggestions_make_the_wait_shorter(clock: Clock) -> None:
     calm = Calmness(None, clock)
     calm.answered("python", "in line", TAKEN)
     assert calm.wait_ms(100) == pytest.approx(80)
+
+
+def test_whoever_refused_many_waits_no_longer_than_between_two_keys_and_gets_the_usual_wait_back_soon(
+    clock: Clock,
+) -> None:
+    calm = Calmness(None, clock)
     for _ in range(30):
         calm.answered("python", "in line", REFUSED)
-    assert calm.wait_ms(100) == MOST_WAIT_MS
+    assert calm.wait_ms(0) == calm.wait_ms(100) == MOST_WAIT_MS == 400
+    for _ in range(10):
+        calm.answered("python", "in line", TAKEN)
+    assert calm.wait_ms(100) < 100
+    for _ in range(30):
+        calm.answered("python", "in line", TAKEN)
+    for _ in range(6):
+        calm.answered("python", "in line", REFUSED)
+    assert calm.wait_ms(100) > 100
 
 
 def test_answers_move_the_odds_of_their_language_and_place_within_bounds(clock: Clock) -> None:
