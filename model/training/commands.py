@@ -97,8 +97,8 @@ def masks(
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
-    from lacuna_model.fim.drafting import masks_file
     from lacuna_model.hub import models
+    from lacuna_model.loading import rows_file
     from training.masks.main import ARTEFACT, train
 
     path = models.folder(model) or models.weights(model)
@@ -109,14 +109,14 @@ def masks(
             out,
             seconds=hours * 3600,
             device=device,
-            begin=masks_file.shipped(model),
+            begin=rows_file.shipped(model),
             teacher=teacher,
             seed=seed,
             threads=threads,
             say=output.say,
             advance=advance,
         )
-    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/loading/rows")
 
 
 def rows(
