@@ -54,7 +54,7 @@ def samples(
     """Yields samples of a kind without end; raises CorpusError where the corpus has none."""
     drawn: Iterator[RowSample | None]
     if kind == "edit":
-        drawn = (edit(one, tokenizer, fim) for one in _edits(corpus, split, seed))
+        drawn = (edit(one, tokenizer, fim) for one in edits(corpus, split, seed))
     else:
         rng = Random(seed)
         drawn = (infill(text, tokenizer, fim, rng) for text in texts(corpus, split, seed))
@@ -141,8 +141,8 @@ def _weights(old: Sequence[int], new: Sequence[int]) -> list[float]:
     return found
 
 
-def _edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
-    """The examples of edits, of several packages in turns."""
+def edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
+    """Yields examples of edits without end, of several packages in turns; raises CorpusError where there are none."""
     paths = sorted((corpus / FOLDER / split).glob("*.jsonl.zst"))
     if not paths:
         raise CorpusError(f"{corpus}: no {split} edits; `python -m training edits` makes them")
