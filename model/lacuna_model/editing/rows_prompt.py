@@ -43,7 +43,9 @@ def rows_layout(
     """
     start, tokenizer = region.start - len(part.before.encode()), model.tokenizer
     before = session.window.before(text[:start], tokenizer).decode()
-    after = session.window.after(text[start:], tokenizer).decode()
+    # The window ends where it did for a cursor at the end of the line above, so that what was read of it stays.
+    end = len(text[:start].removesuffix(b"\n").removesuffix(b"\r"))
+    after = session.window.after(text[end:], tokenizer)[start - end :].decode()
     opening = session.opening or tuple(prompt_head(model.fim, tokenizer, (), ""))
     texts = (tokenizer.encode(one.replace("\r\n", "\n")) for one in (before, after))
     own = Header(EDIT, tuple(header(tokenizer, model.fim, change, part.indentation[:-1])))

@@ -11,6 +11,7 @@ from tests.training.rows.test_training import BASE
 from lacuna_model.core.params import DecodeOptions, FillStats, FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.editing.editor import UNCHANGED
 from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.masks import EDIT
@@ -76,16 +77,36 @@ def test_where_nothing_is_to_do_nothing_is_written(trained: LoadedFim) -> None:
     assert result.stats.context_tokens > result.stats.cached_tokens
 
 
-def test_the_rows_share_the_prompt_of_fills(trained: LoadedFim) -> None:
+def test_the_prompt_is_that_of_the_training(trained: LoadedFim) -> None:
+    engine, sample = Engine(trained), edit(FOLLOWED, MODEL.tokenizer, MODEL.fim)
+    engine.fill(asked(FOLLOWED))
+    assert sample is not None
+    with engine.sessions.running(FOLLOWED.path) as session:
+        assert isinstance(session.cache, FimContext)
+        tracks = session.cache.chain(0)
+    ids = [token for track in tracks for token in track.ids]
+    assert ids == list(sample.ids[: sample.answer - 1])
+    assert [bool(track.kind) for track in tracks] == [False, False, False, True]
+    assert len(tracks[-1].ids) == sample.answer - sample.first - 1
+
+
+def test_the_rows_share_the_context_of_fills(trained: LoadedFim) -> None:
     engine, wanted = Engine(trained), asked(FOLLOWED)
     engine.fill(fill(wanted.text))
-    session = engine.sessions
-    assert wanted.path in session
-    before = session.num_bytes
-    engine.fill(wanted)
-    assert session.num_bytes == before  # no second context of the document
-    again = engine.fill(wanted)
-    assert again.fills == (FOLLOWED.updated,)
+    first, again = engine.fill(wanted), engine.fill(wanted)
+    assert first.stats.cached_tokens >= first.stats.context_tokens / 2
+    assert again.stats.cached_tokens == again.stats.context_tokens == first.stats.context_tokens
+    assert first.fills == again.fills == (FOLLOWED.updated,)
+
+
+@pytest.mark.parametrize("more", range(6))
+def test_a_long_text_below_is_not_read_again(trained: LoadedFim, more: int) -> None:
+    below = "".join(f"name{row} = {'x' * (row % 7)}{'y' * more}\n" for row in range(90))
+    engine, wanted = Engine(trained), asked(msgspec.structs.replace(FOLLOWED, suffix=below))
+    at = len(FOLLOWED.prefix + FOLLOWED.new) - 1
+    engine.fill(msgspec.structs.replace(fill(wanted.text), regions=(Region(at, at, max_tokens=2),)))
+    stats = engine.fill(wanted).stats
+    assert stats.context_tokens - stats.cached_tokens < 40 < stats.cached_tokens
 
 
 def test_with_rows_that_nobody_asks_for_a_fill_is_the_same_bit_for_bit(trained: LoadedFim) -> None:
