@@ -16,6 +16,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.masks import EDIT
 from training.edits.example import EditExample
+from training.rows import samples
 from training.rows.fitting import RowsFit
 from training.rows.samples import edit
 
@@ -32,11 +33,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
     """The tiny model with edit rows that learnt the two examples, from the file that they are shipped in."""
     file = tmp_path_factory.mktemp("rows") / "tiny.edit.safetensors"
     fit = RowsFit(BASE, EDIT, rank=8, rate=1e-2)
-    samples = [one for one in (edit(some, MODEL.tokenizer, MODEL.fim) for some in (FOLLOWED, LEFT)) if one is not None]
-    assert [one.is_nothing for one in samples] == [False, True]
+    both = [one for one in (edit(some, MODEL.tokenizer, MODEL.fim) for some in (FOLLOWED, LEFT)) if one is not None]
+    assert [one.is_nothing for one in both] == [False, True]
     for step in range(150):
-        fit.step(samples, 0.1 + step / 200)
-    measured = fit.measure([samples])
+        fit.step(both, 0.1 + step / 200)
+    measured = fit.measure([both])
     assert (measured.right, measured.begun, measured.silent) == (2, 1, 1)
     rows_file.write(file, fit.config, fit.tensors_now())
     return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))
@@ -77,7 +78,8 @@ def test_where_nothing_is_to_do_nothing_is_written(trained: LoadedFim) -> None:
     assert result.stats.context_tokens > result.stats.cached_tokens
 
 
-def test_the_prompt_is_that_of_the_training(trained: LoadedFim) -> None:
+def test_the_prompt_is_that_of_the_training(trained: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "AFTER", 320)  # as much as is read of a text
     engine, sample = Engine(trained), edit(FOLLOWED, MODEL.tokenizer, MODEL.fim)
     engine.fill(asked(FOLLOWED))
     assert sample is not None
