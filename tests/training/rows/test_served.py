@@ -43,7 +43,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
     return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))
 
 
-def asked(done: EditExample, **options: bool) -> InfillRequest:
+def asked(done: EditExample, *, prior: bool = True) -> InfillRequest:
     """What an editor asks after a change: the lines below it are the region."""
     before = done.prefix + done.new
     start = len(before.encode())
@@ -52,7 +52,7 @@ def asked(done: EditExample, **options: bool) -> InfillRequest:
     text = before + done.standing + done.suffix
     # The tiny model's text is of no grammar.
     return InfillRequest(
-        text, (region,), FollowChanges(changes), path=done.path, options=DecodeOptions(syntax=False, **options)
+        text, (region,), FollowChanges(changes), path=done.path, options=DecodeOptions(syntax=False, prior=prior)
     )
 
 
