@@ -252,7 +252,8 @@ class Engine:
         def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
             return [*elsewhere, *self._opened.of(document).segments(self._unhealed(text, regions))]
 
-        with self._instructed(document) as session:
+        by_rows = isinstance(request.task, FollowChanges) and isinstance(self.model, LoadedFim) and self.model.rewrites
+        with self.sessions.running(document) if by_rows else self._instructed(document) as session:
             editor = Editor(self.model, session, request, known, deadline)
             result = yield from editor.edited()
         return replace(result, stats=reduce(_add, editor.stats, FillStats()))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import msgspec
 
@@ -26,6 +27,8 @@ from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
+
+T = TypeVar("T")
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
@@ -73,7 +76,9 @@ def fill_group(
     Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
-    layout = layout or text_layout(text, regions, session.window, model, request)
+    if layout is None:
+        layout = text_layout(text, regions, session.window, model, request)
+        session.opening = layout.opening
     room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
     _check_room(layout, sum(room) + SPARE * len(regions), model.config.max_positions)
     written = layout.olds or layout.answering  # such a text may have lines of the suffix
@@ -126,20 +131,20 @@ def fill_group(
         yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
-    counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)
-    encoded = FillStats(
+    counts, encode_ms = yield from encoded(encoding, len(regions), deadline)
+    read = FillStats(
         context_tokens=counts.total,
         cached_tokens=counts.total - counts.encoded,
         encode_ms=encode_ms,
         constrained=candidates.constrained,
     )
     if not request.writes:
-        return FilledGroup("ok", "", None, encoded)
+        return FilledGroup("ok", "", None, read)
     end = yield from candidates.denoise(deadline)
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(
-        encoded,
+        read,
         nfe=candidates.passes,
         steps=end.counts.steps,
         tokens=sum(sizes),
@@ -176,9 +181,7 @@ def _in_closed_delivery(tokens: TokenText) -> Judge:
     )
 
 
-def among(
-    filling: Generator[Snapshot, None, FilledGroup], before: tuple[str, ...], total: int
-) -> Generator[Snapshot, None, FilledGroup]:
+def among(filling: Generator[Snapshot, None, T], before: tuple[str, ...], total: int) -> Generator[Snapshot, None, T]:
     """The same generator, whose snapshots show all ``total`` regions: ``before`` are the fills of the earlier ones."""
 
     def show(seen: Snapshot) -> Snapshot:
@@ -195,12 +198,15 @@ def among(
     return (yield from shown(filling, show))
 
 
-def _encoded(
+def encoded(
     encoding: Generator[None, None, UpdateCounts],
     count: int,
     deadline: float | None,
 ) -> Generator[Snapshot, None, tuple[UpdateCounts, float]]:
-    """Encode the context of ``count`` regions piece by piece; the value is what was encoded, and the milliseconds."""
+    """Encode the context of ``count`` regions piece by piece; the value is what was encoded, and the milliseconds.
+
+    Nothing was where the ``deadline`` has passed.
+    """
     spent = 0.0
     while True:
         began = time.monotonic()
@@ -226,7 +232,8 @@ def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
     """Raise RequestError where context and fills together need more than ``max_positions`` positions."""
-    total = len(layout.opening) + sum(map(len, layout.segments)) + needed
+    behind = 0 if layout.header is None else len(layout.header.tokens) + 1
+    total = len(layout.opening) + sum(map(len, layout.segments)) + behind + needed
     if total > max_positions:
         raise RequestError(
             f"{len(layout.gaps)} gap(s) of so many tokens need {total} positions, the model has {max_positions}; "

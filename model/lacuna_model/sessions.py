@@ -13,11 +13,12 @@ CACHE_BYTES = 256 * 1024 * 1024
 
 
 class DocumentSession:
-    """The state of one document: its window, and the keys and values of its context."""
+    """The state of one document: its window, the keys and values of its context, and the ``opening`` of its prompt."""
 
     def __init__(self, cache: Cache, window: WindowChooser) -> None:
         self.window = window
         self.cache = cache
+        self.opening: tuple[int, ...] = ()
 
 
 class DocumentSessions:

@@ -1,6 +1,8 @@
 """The commands of ``python -m training``: the corpus of code, and what a model's drafts are trained on it."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +15,17 @@ from training.options import CORPUS, CorpusOption, DeviceOption, ModelOption, Pa
 
 CORES = os.cpu_count() or 1
 PACKAGES = Path(__file__).with_name("packages.toml")
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on stderr: yields a function that takes what is done, of how many, and a name."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
 def corpus(
@@ -31,22 +44,12 @@ def corpus(
     ] = CORES,
 ) -> None:
     """Build the training corpus from its list of packages."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from training.corpus import build_packages
     from training.stored.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("corpus", total=None)
-        manifest = build_packages(
-            listed,
-            out,
-            lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
-            benchmark_files=benchmark or (),
-            workers=workers,
-        )
+    with _bar() as progress:
+        manifest = build_packages(listed, out, progress, benchmark_files=benchmark or (), workers=workers)
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
 
@@ -59,25 +62,15 @@ def edits(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Choose where nothing is to do with this seed.")] = 0,
 ) -> None:
     """Make examples of next edits from consecutive releases of packages; those in the ledger stay as they are."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from training.corpus import benchmarks_of
     from training.edits.releases import LEDGER, make
     from training.stored.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
     (out / "downloads").mkdir(parents=True, exist_ok=True)
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("edits", total=None)
-        found = make(
-            listed,
-            out,
-            releases=releases,
-            progress=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
-            benchmarks=benchmarks_of(listed, out / "downloads"),
-            seed=seed,
-        )
+    with _bar() as progress:
+        known = benchmarks_of(listed, out / "downloads")
+        found = make(listed, out, releases=releases, progress=progress, benchmarks=known, seed=seed)
     output.say(f"{sum(one.examples for one in found):,} examples of {len(found)} packages; see {out / LEDGER}")
 
 
@@ -97,8 +90,8 @@ def masks(
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
-    from lacuna_model.fim.drafting import masks_file
     from lacuna_model.hub import models
+    from lacuna_model.loading import rows_file
     from training.masks.main import ARTEFACT, train
 
     path = models.folder(model) or models.weights(model)
@@ -109,14 +102,14 @@ def masks(
             out,
             seconds=hours * 3600,
             device=device,
-            begin=masks_file.shipped(model),
+            begin=rows_file.shipped(model),
             teacher=teacher,
             seed=seed,
             threads=threads,
             say=output.say,
             advance=advance,
         )
-    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/loading/rows")
 
 
 def rows(

@@ -15,8 +15,8 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import InfillRequest, InfillResult, ReadContext
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.loading import rows_file
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import PassPart, Transformer
 
@@ -54,12 +54,12 @@ def masks(place: Place, report: Report) -> None:
 
 def with_masks(model: LoadedFim) -> LoadedFim:
     """The model with mask rows: those that ship, or for another shape random ones."""
-    shipped = masks_file.shipped("qwen2.5-coder-0.5b")
+    shipped = rows_file.shipped("qwen2.5-coder-0.5b")
     if model.config.hidden_size == SHAPES["0.5B"].hidden_size and shipped is not None:
-        return dataclasses.replace(model, transformer=masks_file.read(shipped, model.layers, None))
+        return dataclasses.replace(model, transformer=rows_file.read(shipped, model.layers, None))
     with tempfile.TemporaryDirectory() as folder:
         file = tiny_masks.write(Path(folder) / "masks.safetensors", model.config)
-        return dataclasses.replace(model, transformer=masks_file.read(file, model.layers, None))
+        return dataclasses.replace(model, transformer=rows_file.read(file, model.layers, None))
 
 
 def read(

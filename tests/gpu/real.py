@@ -33,9 +33,9 @@ from tests.model.fim import tiny_fim
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
@@ -191,12 +191,12 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
     table[torch.tensor(aside.tokens, device=device)] = tensors["embedding"]
     transformer = build_transformer(config, tensors | {"embedding": table, "head": table})
     assert tokenizer.fim is not None
-    masks = masks_file.shipped(MODEL) if config.hidden_size == 896 else None
+    masks = rows_file.shipped(MODEL) if config.hidden_size == 896 else None
     return LoadedFim(
         MODEL,
         config,
         tokenizer,
-        transformer if masks is None else masks_file.read(masks, transformer, None),
+        transformer if masks is None else rows_file.read(masks, transformer, None),
         PrefixTable(tokenizer, device),
         tokenizer.fim,
         dtype,

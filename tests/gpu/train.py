@@ -24,7 +24,7 @@ from tests.gpu.harness import Report
 from tests.gpu.packed import Pack, from_bytes, to_bytes
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 from training.examples.prompts import tokens_a_pass
 from training.masks import loop
 from training.masks.base import Base
@@ -152,7 +152,7 @@ class _Training:
     def mark(self, name: str, found: Progress) -> None:
         """Write the mask rows, then measure them."""
         path = self._chosen.out / f"masks-{name}.safetensors"
-        masks_file.write(path, self._fit.config, self._fit.tensors_now())
+        rows_file.write(path, self._fit.config, self._fit.tensors_now())
         size = path.stat().st_size
         self._report.add(f"{name} bytes", size, f"less than {MAX_FILE}")
         self._report.add(
@@ -272,7 +272,7 @@ def pretend(folder: Path) -> int:
     out, there = folder / "out", folder / "there"
     words = ["--seconds", "4", "--steps", "24", "--notice", "0.2", "--out", str(out), "--place", str(there)]
     code = main([*words, *TINY])
-    config, tensors = masks_file.stored(out / "masks-end.safetensors", begun.about.config)
+    config, tensors = rows_file.stored(out / "masks-end.safetensors", begun.about.config)
     print(f"{config}, {len(tensors)} tensors")
     return code
 

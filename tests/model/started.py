@@ -20,10 +20,10 @@ from torch import Tensor
 
 from lacuna_kernels import gpu, reference
 from lacuna_model.fim import loading, measuring
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.hub import atomic, models
+from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -102,7 +102,7 @@ def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(models, "MODELS", tuple(infos))
     masks = tiny_masks.write(folder / "masks.safetensors", SMALL)
     small = models.SMALL_MODEL
-    patch.setattr(masks_file, "shipped", lambda name: masks if name == small else None)
+    patch.setattr(rows_file, "shipped", lambda name, kind: masks if (name, kind) == (small, "masks") else None)
 
 
 class Recorder:

@@ -7,9 +7,9 @@ import torch
 from tests.model.fim import tiny_fim
 from torch import Tensor
 
-from lacuna_model.fim.drafting import masks_file
-from lacuna_model.fim.drafting.masks_file import MasksConfig
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.loading import rows_file
+from lacuna_model.loading.rows_file import RowsConfig
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear
@@ -21,7 +21,7 @@ SLOTS = 5
 def tensors(model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS) -> dict[str, Tensor]:
     """Random tensors of the file's names, large enough that the additions show."""
     drawn = torch.Generator().manual_seed(seed)
-    shapes = {"masks": (slots - 1, model.hidden_size), **masks_file.additions(model, rank)}
+    shapes = {"masks": (slots - 1, model.hidden_size), **rows_file.additions(model, rank)}
     return {name: torch.randn(shape, generator=drawn) * shape[1] ** -0.5 for name, shape in shapes.items()}
 
 
@@ -42,7 +42,7 @@ def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: i
     if kind != MASKS:
         slots = 1
         del found["masks"]
-    masks_file.write(path, MasksConfig(model.hidden_size, model.num_layers, slots, rank, kind), found)
+    rows_file.write(path, RowsConfig(model.hidden_size, model.num_layers, slots, rank, kind), found)
     return path
 
 

@@ -175,6 +175,7 @@ def new_cache(model: Loaded) -> Cache:
         model.tracks(model.costs),
         model.tokenizer,
         model.fim.suffix,
+        middle_id=model.fim.middle,
         pieces=model.pieces,
         smaller=smaller,
         first=_suffix_first(model.fim),
@@ -209,7 +210,7 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         model.costs,
         cache.rates,
         model.tokenizer.special_ids,
-        _draft_model(model, cache, layout) if options.drafter else None,
+        _draft_model(model, cache, layout) if options.drafter and layout.header is None else None,
         0 if own is None else own.most,
     )
     return FimReader(model, cache, drafts, layout, options)

@@ -57,12 +57,24 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
+class Header:
+    """Tokens between the prompt of the only gap and its fill; from the first on, rows are those of a ``kind``.
+
+    The fill begins as the text that stands in the gap. Where both are the same again behind a difference, the rest of
+    that text ends the fill.
+    """
+
+    kind: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The tokens of the text around n gaps: n + 1 ``segments``, without the healed bytes at the end of each.
 
     ``opening`` are the tokens before the first segment: snippets of other files, and the first tokens of the prompt
     format. ``olds`` has the tokens of the text that stands in each gap where they are drafts of its fill. With
-    ``answering``, the prompt is a chat.
+    ``answering``, the prompt is a chat; with a ``header``, trained rows rewrite the text of the only gap.
     """
 
     opening: tuple[int, ...]
@@ -70,6 +82,7 @@ class Layout:
     gaps: tuple[Gap, ...]
     olds: tuple[tuple[int, ...], ...] = ()
     answering: Answering | None = None
+    header: Header | None = None
 
     def old(self, gap: int) -> tuple[int, ...]:
         """The tokens that stand in a gap and are drafts of its fill."""

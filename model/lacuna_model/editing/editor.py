@@ -25,8 +25,11 @@ from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.judge import accepted_text
 from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
+from lacuna_model.editing.rows_prompt import rows_layout
 from lacuna_model.editing.window_prompt import window_layout
-from lacuna_model.group_fill import among, fill_group
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.group_fill import among, encoded, fill_group
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for
@@ -34,6 +37,8 @@ from lacuna_model.syntax import constraint_for
 UNCHANGED = "nothing to change"
 SAME = "the new text is the same as the old one"
 LATE = "the time ran out; the text stays as it is"
+# Nothing is to do where that is likelier.
+NOTHING = 0.5
 Known = Callable[[bytes, Sequence[Region]], Sequence[Segment]]
 Steps = Generator[Snapshot, None, "Rewriting"]
 
@@ -118,8 +123,7 @@ class Editor:
         An answer to an instruction in which something is wrong is asked for once more, with what was wrong.
         """
         if self._instruction is None:
-            layout = window_layout(self._model, part, text, region, self._request, self._changes)
-            return (yield from self._answered(part, text, region, layout, before))
+            return (yield from self._following(part, text, region, before))
         (old,) = standing(text, [region])
         first = yield from self._instructed(part, text, region, before, "")
         if first.text not in (None, old) or first.outcome == "deadline":
@@ -127,6 +131,28 @@ class Editor:
         wrong = first.why or SAME
         second = yield from self._instructed(part, text, region, before, wrong)
         return first if second.text in (None, old) else second
+
+    def _following(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
+        """What follows the changes, by the model's edit rows if it has any."""
+        model, total = self._model, len(self._request.regions)
+        if not (isinstance(model, LoadedFim) and model.rewrites and self._changes):
+            layout = window_layout(model, part, text, region, self._request, self._changes)
+            return (yield from self._answered(part, text, region, layout, before))
+        layout, cache = rows_layout(model, self._session, part, text, region, self._changes[-1]), self._session.cache
+        assert isinstance(cache, FimContext)
+        assert layout.header is not None
+        counts, encode_ms = yield from among(encoded(cache.updating(layout), 1, self._deadline), before, total)
+        read = FillStats(context_tokens=counts.total, cached_tokens=counts.total - counts.encoded, encode_ms=encode_ms)
+        if not counts.total:
+            self.stats.append(read)
+            return Rewriting("deadline", None, LATE)
+        nothing = cache.ends_at_once(layout.header, sorted(model.fim.ends)) > NOTHING
+        self.stats.append(msgspec.structs.replace(read, nfe=1))
+        if nothing:
+            return Rewriting("ok", part.text)
+        end = yield from self._answered(part, text, region, layout, before)
+        self.stats[-1] = msgspec.structs.replace(self.stats[-1], context_tokens=0, cached_tokens=0)
+        return end
 
     def _instructed(
         self,

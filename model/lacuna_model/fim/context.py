@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
+from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.later_gaps import joined
@@ -160,25 +160,30 @@ class FimContext:
         tokenizer: TextTokenizer,
         suffix_id: int,
         *,
+        middle_id: int | None = None,
         near: int = NEAR,
         pieces: ContextPieces | None = None,
         smaller: "FimContext | None" = None,
         first: SuffixFirst | None = None,
         rates: AcceptanceRates | None = None,
     ) -> None:
-        """``smaller`` has the same prompts for the model that drafts, if there is one.
+        """``middle_id`` is the token between a prompt and a header.
+
+        ``smaller`` has the same prompts for the model that drafts, if there is one.
 
         ``first`` is the format of a model that wants the suffix first. ``rates`` are those of the model's drafts.
         """
         self._pieces = pieces or ContextPieces(reader.device)
         self._tokenizer = tokenizer
-        self._suffix_id = suffix_id
+        self._suffix_id, self._middle_id = suffix_id, middle_id
         self.near = near
         self._first = first
         self.reader = reader
         self._head = self.reader.new()
         self._between: list[Track] = []
         self._suffixes: list[GapSuffix | Whole] = []
+        self._header: list[Track] = []  # the middle token, and the header but for its last token
+        self._header_behind: list[int] = []  # the prompt that the header was read behind
         self._prompts = Prompts([], [], [])
         self.rates = AcceptanceRates(rates)
         self.smaller = smaller
@@ -233,9 +238,33 @@ class FimContext:
         self.settle([[]] * len(prompts.between))
         for track in self.reader.tracks:
             track.leave_none_out()
+        self._head_with(layout.header)
+
+    def _head_with(self, header: Header | None) -> None:
+        """Take a header behind the only gap's prompt; what was read of the same one behind the same prompt stays."""
+        if header is None or self._middle_id is None:
+            self._header = []
+            return
+        behind = [token for track in self._prompt(0) for token in track.ids]
+        if behind != self._header_behind or not self._header or self._header[1].kind != header.kind:
+            self._header, self._header_behind = [Track(), Track(header.kind)], behind
+        self._header[0].become([self._middle_id], len(behind))
+        self._header[1].become(header.tokens[:-1], len(behind) + 1)
+        self.reader.tracks += self._header
+
+    @torch.inference_mode()
+    def ends_at_once(self, header: Header, ends: Sequence[int]) -> float:
+        """The probability (0..1) that one of the tokens ``ends`` follows the header of the layout that it has."""
+        chain = self.chain(0)
+        track = self.reader.new(header.kind)
+        track.become(header.tokens[-1:], sum(len(one.ids) for one in chain))
+        states = self.reader.read([[*chain, track]])[track]
+        self.reader.drop(track)
+        said = self.reader.logits(states)[0].float().softmax(-1)
+        return float(said[list(ends)].sum())
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
-        chains = [self.chain(gap) for gap in range(len(self._suffixes))]
+        chains = [self._prompt(gap) for gap in range(len(self._suffixes))]
         tracks = dict.fromkeys(track for chain in chains for track in chain)
         unread = sum(track.num_unread for track in tracks)
         total = sum(len(track.ids) for track in tracks)
@@ -255,7 +284,7 @@ class FimContext:
             if stale.num_missed <= self.near:
                 continue
             fresh = GapSuffix(self.reader)
-            *before, _ = self.chain(gap)
+            *before, _ = self._prompt(gap)
             fresh.become(stale.track.ids, [token for track in before for token in track.ids], near=0)
             while fresh.track.unread:
                 yield from self._pieces.reading(self.reader, [[*before, fresh.track]])
@@ -319,6 +348,10 @@ class FimContext:
 
     def chain(self, gap: int) -> Chain:
         """The tracks before a gap's fill."""
+        return [*self._prompt(gap), *self._header]
+
+    def _prompt(self, gap: int) -> Chain:
+        """The tracks of a gap's prompt."""
         return [self._head, *self._between[:gap], self._suffixes[gap].track]
 
     def begins(self, gap: int, usual: int) -> int:

@@ -18,7 +18,6 @@ from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
@@ -29,6 +28,7 @@ from lacuna_model.fim.summaries import Digests
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
+from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
 from lacuna_model.loading.families import EditFormat, edit_format
@@ -53,6 +53,7 @@ from lacuna_model.network.devices import (
     default_precision,
 )
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
+from lacuna_model.network.masks import EDIT
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer, Vocabulary
@@ -99,6 +100,11 @@ class LoadedFim:
     def most_masks(self) -> int:
         """How many mask rows may follow a token."""
         return 0 if self.transformer.masks is None else self.transformer.masks.most
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether it has rows that were trained to rewrite lines behind a change."""
+        return isinstance(self.transformer, Transformer) and EDIT in self.transformer.added
 
     @cached_property
     def edit_format(self) -> EditFormat | None:
@@ -182,13 +188,11 @@ def load_fim(
         advance=advance,
     )
     assert parts.tokenizer.fim is not None
-    masks = masks_file.shipped(name)
-    network, kernels = parts.transformer, parts.kernels
     return LoadedFim(
         name,
         parts.config,
         parts.tokenizer,
-        network if masks is None else masks_file.read(masks, network, kernels),
+        rows_file.with_shipped(name, parts.transformer, parts.kernels),
         parts.prefixes,
         parts.tokenizer.fim,
         parts.cache_dtype,

@@ -38,8 +38,10 @@ def whole_prompt(fim: FimTokens, head: Sequence[int], before: Sequence[int], aft
 
 
 def fill_opening(fim: FimTokens, layout: Layout) -> int:
-    """The token between the prompt of a gap and its fill; where a chat is answered, the last of its prompt.
+    """The token between the prompt of a gap and its fill; the last of a header, or of a chat's prompt.
 
     A context may know another one: :meth:`.context.FimContext.begins`.
     """
+    if layout.header is not None:
+        return layout.header.tokens[-1]
     return fim.middle if layout.answering is None else layout.answering.after

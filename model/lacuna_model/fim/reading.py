@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_model.core.constraint import Run
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Fill, Key
@@ -32,6 +32,7 @@ from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.summaries import EndRule, parted
 from lacuna_model.fim.track import Track
+from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
@@ -148,7 +149,8 @@ class FimReader:
         self._begin = fill_opening(model.fim, layout)
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
-        self._ends_as_old = answering is not None and answering.as_old
+        self._ends_as_old = layout.header is not None or (answering is not None and answering.as_old)
+        self._kind = "" if layout.header is None else layout.header.kind
         self._end = torch.tensor([model.tokenizer.eog_id], device=device)
         self._layout, self._options = layout, options
         self._model = model
@@ -340,7 +342,8 @@ class FimReader:
 
     def _tokens_of(self, fill: Fill) -> FillTokens:
         if fill.key not in self._all_tokens:
-            self._all_tokens[fill.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
+            reader = self._context.reader
+            self._all_tokens[fill.key] = FillTokens(reader.new(self._kind), reader.new())
         return self._all_tokens[fill.key]
 
     def _wanted(self, parts: Sequence[FillInPass]) -> Wanted:
@@ -370,7 +373,7 @@ class FimReader:
         ids, logp = parted(outputs.summaries)
         accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
         self._remember(part, accepted, outputs.best[accepted:])
-        run = Run(ids[: accepted + 1], logp[: accepted + 1])
+        run = self._rejoined(part, Run(ids[: accepted + 1], logp[: accepted + 1]))
         for place, token in enumerate(part.draft[: part.forced]):
             put_first(run, place, token)
         if part.waits:
@@ -380,6 +383,20 @@ class FimReader:
         if temperature <= 0:
             return run
         return drawn(run, temperature, seed, part.fill.key, len(part.known), part.forced)
+
+    def _rejoined(self, part: FillInPass, run: Run) -> Run:
+        """The run up to where a header's fill is as the old text again, with the rest of that; else the run."""
+        if not self._kind:
+            return run
+        old, written = self._layout.old(part.fill.gap.index), [*part.known, *run.tokens]
+        for count in range(len(part.known) + 1, len(written) + 1):
+            if (place := rejoined(old, written[:count])) is not None:
+                rest, own = [*old[place:], self._eog_id], run.part(0, count - len(part.known))
+                ids = np.full((len(rest), run.ids.shape[1]), self._eog_id, dtype=run.ids.dtype)
+                logp = np.full(ids.shape, UNKNOWN_LOG_PROB, dtype=run.logp.dtype)
+                ids[:, 0], logp[:, 0] = rest, 0.0
+                return Run(np.concatenate((own.ids, ids)), np.concatenate((own.logp, logp)))
+        return run
 
     def _remember(self, part: FillInPass, accepted: int, best: list[int]) -> None:
         """Note that the draft's first ``accepted`` tokens were right, and the ``best`` ones from there on."""

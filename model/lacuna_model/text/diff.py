@@ -8,6 +8,8 @@ from difflib import SequenceMatcher, unified_diff
 from typing import Literal
 
 Kind = Literal["equal", "replace", "delete", "insert"]
+# So many tokens that are the same again end a difference.
+REJOINED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,18 @@ def common_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, in
     """How many items two sequences begin with in common, and how many behind these they end with in common."""
     first = num_common(one, other)
     return first, num_common_end(one[first:], other[first:])
+
+
+def rejoined(old: Sequence[int], new: Sequence[int]) -> int | None:
+    """The place in ``old`` behind the tokens that ``new`` ends with, where both are the same again behind a difference.
+
+    So many as ``REJOINED`` tokens have to be the same. None where they are not.
+    """
+    first, end = num_common(old, new), list(new[-REJOINED:])
+    if len(new) < first + REJOINED:
+        return None
+    places = range(first + REJOINED, len(old) + 1)
+    return next((place for place in places if list(old[place - REJOINED : place]) == end), None)
 
 
 def unified(old: str, new: str, name: str, new_name: str = "", *, context: int = 3) -> str:

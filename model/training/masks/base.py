@@ -99,7 +99,7 @@ class Base:
     def denoised(self, masks: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:
         """The final states [N, R, H] of rows of masks, of which ``masks`` [slots - 1, H] are the inputs.
 
-        ``additions`` are those of :func:`lacuna_model.fim.drafting.masks_file.additions`.
+        ``additions`` are those of :func:`lacuna_model.loading.rows_file.additions`.
         """
         x = F.embedding((rows.slot - 1).clamp_min(0).flatten(), masks).to(self.dtype)
         return self._added_to(x, additions, rows, read)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim.drafting.masks_file import MasksConfig, additions, dense, stored
+from lacuna_model.loading.rows_file import RowsConfig, additions, dense, stored
 from training.masks.base import Base, Read, Rows
 from training.masks.feeding import Batch
 from training.masks.rows import GROUP_ROWS, Prompts, asked, chosen, targets
@@ -35,7 +35,7 @@ ASKED_GROUPS = 512
 class Trainable:
     """The trained tensors, in float32, and their optimizer, over a frozen base."""
 
-    def __init__(self, base: Base, config: MasksConfig, rate: float, seed: int) -> None:
+    def __init__(self, base: Base, config: RowsConfig, rate: float, seed: int) -> None:
         self.config = config
         self._base, self._rate = base, rate
         self._masks = config.slots - 1
@@ -117,7 +117,7 @@ class Fit(Trainable):
         seed: int = 0,
     ) -> None:
         config = base.config
-        super().__init__(base, MasksConfig(config.hidden_size, config.num_layers, slots, rank), rate, seed)
+        super().__init__(base, RowsConfig(config.hidden_size, config.num_layers, slots, rank), rate, seed)
         self._soft = soft
         self._weights = FADING ** torch.arange(self._masks, device=base.device)
 

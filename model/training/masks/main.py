@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import torch
 
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import opened
 from lacuna_model.fim.preparing import for_gpu, packable, prepared
+from lacuna_model.loading import rows_file
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
@@ -187,7 +187,7 @@ class _Run:
         checkpoint.write(
             self._out / CHECKPOINT, {"fit": self._fit.state(), "progress": msgspec.to_builtins(self.trained)}
         )
-        masks_file.write(self._out / ARTEFACT, self._fit.config, self._fit.tensors_now())
+        rows_file.write(self._out / ARTEFACT, self._fit.config, self._fit.tensors_now())
         self._say(self.trained.line(done.loss))
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_model.fim.drafting.masks_file import MasksConfig
+from lacuna_model.loading.rows_file import RowsConfig
 from training.masks.base import Base, Rows
 from training.masks.fitting import HEAD_ROWS, RANK, RATE, Trainable
 from training.rows.samples import RowSample
@@ -54,7 +54,7 @@ class RowsFit(Trainable):
 
     def __init__(self, base: Base, kind: str, *, rank: int = RANK, rate: float = RATE, seed: int = 0) -> None:
         config = base.config
-        super().__init__(base, MasksConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate, seed)
+        super().__init__(base, RowsConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate, seed)
 
     def step(self, samples: Sequence[RowSample], done: float) -> float:
         """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""

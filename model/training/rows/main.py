@@ -9,7 +9,7 @@ import msgspec
 import torch
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training.masks.base import Base
@@ -82,7 +82,7 @@ def train(
     def keep() -> None:
         kept = {"fit": fit.state(), "progress": msgspec.to_builtins(found)}
         checkpoint.write(out / f"{kind}.pt", kept)
-        masks_file.write(out / f"{kind}.safetensors", fit.config, fit.tensors_now())
+        rows_file.write(out / f"{kind}.safetensors", fit.config, fit.tensors_now())
 
     shown, noticed, loss = 0, time.monotonic(), 0.0
     while True:

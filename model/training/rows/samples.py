@@ -9,6 +9,7 @@ from typing import Literal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import PastChange, Region
 from lacuna_model.editing.part import EditedPart
+from lacuna_model.editing.rows_prompt import header
 from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation
@@ -16,13 +17,14 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 from training.edits.example import EditExample
 from training.edits.releases import FOLDER
 from training.examples.texts import texts
-from training.rows.prompts import header
 from training.stored.documents import read_structs
 from training.stored.packages import CorpusError
 
 Kind = Literal["edit", "infill"]
-# Tokens of the prompt before and after the gap; of the header and the lines.
-BEFORE, AFTER, MOST = 256, 160, 256
+# Tokens of the prompt before and after the gap: most of a step's time goes to the context. Of the header and the lines.
+BEFORE, AFTER, MOST = 128, 64, 192
+# What follows is learnt where it writes at most so many tokens; more is not to be foreseen.
+WRITTEN = 24
 # Packages whose examples are drawn in turns, and examples of each of them.
 TOGETHER, EACH = 16, 8
 # What is learnt of a token that stands there already, beside another one.
@@ -36,18 +38,14 @@ BLOCK_LINES = 8
 class RowSample:
     """The tokens ``ids`` of a prompt and its answer: rows from ``first`` on have the addition.
 
-    Tokens from ``answer`` on are learnt, with their ``weights``; the last one ends the answer.
+    Tokens from ``answer`` on are learnt, with their ``weights``. ``is_nothing``: the answer ends at once.
     """
 
     ids: Sequence[int]
     first: int
     answer: int
     weights: Sequence[float]
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether the answer ends at once."""
-        return self.answer == len(self.ids) - 1
+    is_nothing: bool = False
 
 
 def samples(
@@ -56,7 +54,7 @@ def samples(
     """Yields samples of a kind without end; raises CorpusError where the corpus has none."""
     drawn: Iterator[RowSample | None]
     if kind == "edit":
-        drawn = (edit(one, tokenizer, fim) for one in _edits(corpus, split, seed))
+        drawn = (edit(one, tokenizer, fim) for one in edits(corpus, split, seed))
     else:
         rng = Random(seed)
         drawn = (infill(text, tokenizer, fim, rng) for text in texts(corpus, split, seed))
@@ -75,12 +73,15 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
     if not one.updated.startswith(part.before) or not one.updated.endswith(part.after):
         return None
     changed = part.indentation[-1:] + one.updated[len(part.before) : len(one.updated) - len(part.after)]
-    written = tokenizer.encode(changed) if one.follows else []
+    written = [*tokenizer.encode(changed), _end(fim)] if one.follows else [_end(fim)]
+    counts = (count for count in range(len(written)) if diff.rejoined(draft, written[:count]) is not None)
+    written = written[: next(counts, len(written))]
+    weights = _weights(draft, written)
     context = _context(tokenizer, fim, before, standing + one.suffix)
-    own = header(tokenizer, fim, PastChange(one.path, one.old, one.new)) + tokenizer.encode(part.indentation[:-1])
-    if len(own) + len(written) > MOST:
+    own = header(tokenizer, fim, PastChange(one.path, one.old, one.new), part.indentation[:-1])
+    if len(own) + len(written) > MOST or sum(weight == 1.0 for weight in weights[:-1]) > WRITTEN:
         return None
-    return _sample(context, own, written, _weights(draft, written), _end(fim))
+    return RowSample([*context, *own, *written], len(context), len(context) + len(own), weights, not one.follows)
 
 
 def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:
@@ -104,7 +105,8 @@ def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowS
     if len(written) > MOST:
         return None
     context = _context(tokenizer, fim, before, after)
-    return _sample(context[:-1], context[-1:], written, [1.0] * len(written), _end(fim))
+    ids = [*context, *written, _end(fim)]
+    return RowSample(ids, len(context) - 1, len(context), [1.0] * (len(written) + 1))
 
 
 def _block(lines: Sequence[str], row: int) -> list[str]:
@@ -115,13 +117,6 @@ def _block(lines: Sequence[str], row: int) -> list[str]:
             break
         found.append(line)
     return found
-
-
-def _sample(
-    context: Sequence[int], own: Sequence[int], written: Sequence[int], weights: Sequence[float], end: int
-) -> RowSample:
-    first, answer = len(context), len(context) + len(own)
-    return RowSample([*context, *own, *written, end], first, answer, [*weights, 1.0])
 
 
 def _context(tokenizer: Tokenizer, fim: FimTokens, before: str, after: str) -> list[int]:
@@ -135,15 +130,19 @@ def _end(fim: FimTokens) -> int:
 
 
 def _weights(old: Sequence[int], new: Sequence[int]) -> list[float]:
-    """The weight of each new token: the first says whether something is to do, and most others stand there."""
+    """The weight of each new token: the first says whether something is to do, and most others stand there.
+
+    The first that differs from the old ones says where, also if it stands further below.
+    """
     found = [1.0] * len(new)
     for _, place in diff.pairs(old, new):
         found[place] = COPIED if place else 1.0
+    found[min(diff.num_common(old, new), len(new) - 1)] = 1.0
     return found
 
 
-def _edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
-    """The examples of edits, of several packages in turns."""
+def edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
+    """Yields examples of edits without end, of several packages in turns; raises CorpusError where there are none."""
     paths = sorted((corpus / FOLDER / split).glob("*.jsonl.zst"))
     if not paths:
         raise CorpusError(f"{corpus}: no {split} edits; `python -m training edits` makes them")

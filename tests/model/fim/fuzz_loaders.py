@@ -26,10 +26,10 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting import masks_file
-from lacuna_model.fim.drafting.masks_file import MasksConfig
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.hub import models
+from lacuna_model.loading import rows_file
+from lacuna_model.loading.rows_file import RowsConfig
 
 from . import tiny_fim
 
@@ -134,14 +134,14 @@ def write_masks(path: Path, random: Random) -> None:
             tensors[name] = changed
     values = {"hidden_size": CONFIG.hidden_size, "layers": CONFIG.num_layers, "slots": tiny_masks.SLOTS, "rank": rank}
     other = {name: random.choice(NUMBERS) for name in random.choices(list(values), k=random.choice((0, 0, 0, 1)))}
-    masks_file.write(path, MasksConfig(**values | other), tensors)
+    rows_file.write(path, RowsConfig(**values | other), tensors)
 
 
 def run(model: LoadedFim, masks: Path | None) -> None:
     """A pass over some tokens, and one after it, with mask rows if there is a file of them."""
     if masks is not None:
         kernels = native.load(models.kernels_dir(), 1) if model.transformer.is_native else None
-        model = replace_field(model, transformer=masks_file.read(masks, model.transformer, kernels))
+        model = replace_field(model, transformer=rows_file.read(masks, model.transformer, kernels))
     context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
     track = context.reader.new()
     ids = [*model.fim.start, model.fim.prefix, *model.tokenizer.encode(tiny.CODE)[:20]]

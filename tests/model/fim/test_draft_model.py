@@ -19,10 +19,10 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import tracks
 from lacuna_model.fim.context import LAST_ROWS, NEAREST, FimContext
 from lacuna_model.fim.draft_model import can_draft
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
+from lacuna_model.loading import rows_file
 
 
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
@@ -204,7 +204,7 @@ def test_the_small_model_drafts_where_it_is_here(file: Path, monkeypatch: pytest
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     known = replace(info, parameters=1, filename="tiny.gguf", size=file.stat().st_size, sha256=sha256)
     monkeypatch.setattr(models, "MODELS", (known,))
-    monkeypatch.setattr(masks_file, "shipped", lambda name: None)  # it is that of the real model
+    monkeypatch.setattr(rows_file, "shipped", lambda name, kind: None)  # it is that of the real model
     assert smaller_of(load(str(file), threads=1)) is None
     place = models.location(known)
     place.parent.mkdir(parents=True)

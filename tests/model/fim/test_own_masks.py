@@ -24,11 +24,11 @@ from lacuna_model.backends.readers import load
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import SPARE
+from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -195,7 +195,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim
     prefixes = PrefixTable(tokenizer)
     costs = tiny_fim.Free()
     plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
-    return plain, replace(plain, transformer=masks_file.read(file, transformer, kernels))
+    return plain, replace(plain, transformer=rows_file.read(file, transformer, kernels))
 
 
 @settings(max_examples=10, deadline=None)

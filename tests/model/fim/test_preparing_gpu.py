@@ -16,8 +16,8 @@ from lacuna_model.backends import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import loading, preparing
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.loading import rows_file
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network.config import ModelConfig
 
@@ -101,7 +101,7 @@ def test_all_that_a_default_request_uses_is_on_the_device(
     """A model with a smaller one that has mask rows, with the syntax constraint and the prior."""
     small = gguf_files.write_fim(tmp_path / "small.gguf")
     masks = tiny_masks.write(tmp_path / "masks.safetensors", tiny_fim.CONFIG)
-    monkeypatch.setattr(masks_file, "shipped", lambda name: masks)
+    monkeypatch.setattr(rows_file, "shipped", lambda name, kind: masks if kind == "masks" else None)
     monkeypatch.setattr(loading, "PassCosts", tiny_fim.Paying)
     monkeypatch.setattr(loading, "default_precision", lambda place, *, drafts: "bfloat16")
     monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)

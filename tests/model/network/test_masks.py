@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_kernels.native import AddedRows, NativeKernels
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import FUSED, build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
@@ -68,7 +68,7 @@ def native(kernels: NativeKernels, config: ModelConfig = NATIVE) -> Transformer:
 
 def test_with_native_kernels_they_are_the_same_bit_for_bit(kernels: NativeKernels, file: Path) -> None:
     plain = native(kernels)
-    masked = masks_file.read(file, plain, kernels)
+    masked = rows_file.read(file, plain, kernels)
     alone, before = read(plain, [20, 21], torch.bfloat16)
     for count in (1, 4):
         states, after = read(masked, [20, 21, *MASKS[:count]], torch.bfloat16)
@@ -80,7 +80,7 @@ def test_with_native_kernels_they_are_the_same_bit_for_bit(kernels: NativeKernel
 def test_mask_rows_of_native_kernels_are_as_exact_as_tokens(kernels: NativeKernels, file: Path) -> None:
     exact = build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)).with_masks(tiny_masks.rows(NATIVE, RANK))
     expected, _ = read(exact, [20, 21, *MASKS], torch.float32)
-    got, _ = read(masks_file.read(file, native(kernels), kernels), [20, 21, *MASKS], torch.bfloat16)
+    got, _ = read(rows_file.read(file, native(kernels), kernels), [20, 21, *MASKS], torch.bfloat16)
     for rows in (slice(0, 2), slice(2, 6)):
         assert (got[rows] - expected[rows]).norm() / expected[rows].norm() < 0.12  # another addition is over 1 off
 
@@ -102,11 +102,11 @@ def test_text_before_rows_with_an_addition_is_the_same_bit_for_bit(
 ) -> None:
     edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
     plain = native(kernels)
-    several = masks_file.read(file, masks_file.read(edit, plain, kernels), kernels)
+    several = rows_file.read(file, rows_file.read(edit, plain, kernels), kernels)
     assert list(several.added) == ["masks", "edit"]
     alone, before = behind_text(plain, [""] * 6)
     for kinds in (["", "", "edit", "edit", "", ""], ["", "", "", "edit", "edit", ""]):
-        states, after = behind_text(masks_file.read(edit, plain, kernels), kinds)
+        states, after = behind_text(rows_file.read(edit, plain, kernels), kinds)
         first = kinds.index("edit")
         assert torch.equal(states[:first], alone[:first])
         assert not torch.equal(states[first], alone[first])
@@ -116,16 +116,16 @@ def test_text_before_rows_with_an_addition_is_the_same_bit_for_bit(
     assert torch.equal(states[:2], alone[:2])
     (own, _), (other, _) = behind_text(several, ["", "", "edit", "edit", "", ""]), behind_text(several, [""] * 6)
     assert not torch.equal(own[2:4], other[2:4])
-    off, _ = behind_text(masks_file.read(edit, plain, kernels), [""] * 6)
+    off, _ = behind_text(rows_file.read(edit, plain, kernels), [""] * 6)
     assert torch.equal(off, alone)
 
 
 def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path) -> None:
     edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
     kinds = ["", "edit", "edit", "", "edit", ""]
-    exact = masks_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)), None)
+    exact = rows_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)), None)
     expected, _ = behind_text(exact, kinds)
-    got, _ = behind_text(masks_file.read(edit, native(kernels), kernels), kinds)
+    got, _ = behind_text(rows_file.read(edit, native(kernels), kernels), kinds)
     assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.12
 
 
@@ -139,5 +139,5 @@ def test_rows_of_a_kind_that_a_model_lacks_are_refused() -> None:
 def test_a_rank_that_the_kernels_do_not_support_is_one_line(kernels: NativeKernels, tmp_path: Path) -> None:
     path = tiny_masks.write(tmp_path / "odd.safetensors", NATIVE, 20)
     with pytest.raises(WeightsError, match="rank 20, which is not a multiple of 32") as caught:
-        masks_file.read(path, native(kernels), kernels)
+        rows_file.read(path, native(kernels), kernels)
     assert "\n" not in str(caught.value)

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.text.diff import (
+    REJOINED,
     blocks,
     common_ends,
     hunks,
     num_common,
     num_common_end,
     pairs,
+    rejoined,
     unified,
 )
 
@@ -50,3 +52,14 @@ def test_a_unified_diff_has_lines_of_context() -> None:
     assert found == ["--- a.txt", "+++ a.txt", "@@ -4,3 +4,3 @@", " 3", "-4", "+four", " 5"]
     assert unified(old, old.replace("4", "four"), "a", "b").split("\n")[:2] == ["--- a", "+++ b"]
     assert unified(old, old, "a.txt") == ""
+
+
+def test_texts_are_the_same_again_behind_a_difference() -> None:
+    old = [*range(30)]
+    for new, start in (([*range(5), 90, 91, *range(7, 30)], 7), ([*range(5), *range(9, 30)], 9), ([80, *old], 0)):
+        place = new.index(start)
+        counts = [count for count in range(len(new) + 1) if rejoined(old, new[:count]) is not None]
+        assert counts[0] == place + REJOINED
+        assert rejoined(old, new[: counts[0]]) == start + REJOINED
+    assert rejoined(old, old) is None
+    assert rejoined(old, [*range(5), *range(90, 110)]) is None

@@ -3,7 +3,7 @@
 import torch
 from tests.model import tiny
 from tests.model.fim import tiny_fim
-from tests.model.fim.drafting.test_masks_file import CONFIG, random
+from tests.model.loading.test_rows_file import CONFIG, random
 
 from lacuna_model.network.assembly import fuse
 from training.masks.base import Base, Rows

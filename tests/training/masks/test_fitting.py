@@ -12,7 +12,7 @@ from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.errors import LacunaError, WeightsError
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import fuse
 from lacuna_model.network.devices import HOST
 from training.examples.prompts import prompt
@@ -65,7 +65,7 @@ def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
 def test_a_training_begins_from_a_file(batches: list[Batch], tmp_path: Path) -> None:
     first, second = (Fit(BASE, slots=4, rank=4, rate=5e-3, seed=seed) for seed in (0, 1))
     loop.train(first, itertools.cycle(batches), rows=256, done=until(20), notice=lambda found: None, every_s=9.0)
-    masks_file.write(tmp_path / "masks", first.config, first.tensors_now())
+    rows_file.write(tmp_path / "masks", first.config, first.tensors_now())
     second.begin_from(tmp_path / "masks")
     assert second.acceptance(batches) == pytest.approx(first.acceptance(batches), abs=0.1)
     with pytest.raises(WeightsError, match="has 4 slots of rank 4"):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.gpu import packed, pieces, pretended, train
 
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 
 ROOT = Path(__file__).parents[3]
 
@@ -53,7 +53,7 @@ def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -
     found = json.loads((tmp_path / "train.json").read_text())
     assert found["end trained"]["steps"] == 4
     assert found["end held_out"][0] == 1.0
-    config, _ = masks_file.stored(tmp_path / "masks-end.safetensors", pretended.pack().about.config)
+    config, _ = rows_file.stored(tmp_path / "masks-end.safetensors", pretended.pack().about.config)
     assert (config.slots, config.rank) == (4, 2)
 
 
@@ -66,8 +66,8 @@ def test_the_run_goes_on_from_a_file(there: Path, tmp_path: Path) -> None:
     assert train.main([*words, "--out", str(second), "--rate", "1e-9", "--begin", str(begin)]) == 0
     before, after = (json.loads((folder / "train.json").read_text()) for folder in (first, second))
     assert after["start held_out"] == before["end held_out"]
-    stored = [masks_file.stored(folder / begin.name, pretended.pack().about.config)[1] for folder in (first, second)]
-    masks, others = (masks_file.dense(one)["masks"] for one in stored)
+    stored = [rows_file.stored(folder / begin.name, pretended.pack().about.config)[1] for folder in (first, second)]
+    masks, others = (rows_file.dense(one)["masks"] for one in stored)
     assert torch.allclose(masks, others, atol=2e-3)
 
 

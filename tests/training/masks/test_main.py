@@ -13,8 +13,8 @@ from tests.training.corpora import corpus
 
 from lacuna_kernels import native
 from lacuna_model.fim import preparing
-from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import load_fim
+from lacuna_model.loading import rows_file
 from training.examples.reading import read
 from training.masks import main, prompts_file
 from training.masks.base import Base
@@ -51,7 +51,7 @@ def test_training_goes_on_where_it_stopped_and_leaves_what_the_engine_reads(
     assert sum(shown) == 1000
     assert "tokens a pass" in said[-1]
     about, _ = draft_form(gguf)
-    config, tensors = masks_file.stored(tmp_path / "out" / main.ARTEFACT, about.config)
+    config, tensors = rows_file.stored(tmp_path / "out" / main.ARTEFACT, about.config)
     assert config.slots == len(tensors["masks"]) + 1 == len(second.accepted)
 
 

@@ -19,8 +19,10 @@ MODEL = tiny_fim.loaded()
 TOKENIZER, FIM = MODEL.tokenizer, MODEL.fim
 
 
-def example(updated: str = "\n    return item\n") -> EditExample:
-    standing = "\n    return value\n"
+STANDING = "\n    return value\n"
+
+
+def example(updated: str = "\n    return item\n", standing: str = STANDING) -> EditExample:
     return EditExample(
         "p",
         "2",
@@ -55,9 +57,23 @@ def test_an_edit_writes_the_lines_anew_behind_the_change() -> None:
     assert behind(one) == " return item\n"
     assert one.ids[-1] in FIM.ends
     assert not one.is_nothing
-    assert one.weights[0] == one.weights[-1] == 1.0
+    assert one.weights[0] == 1.0
     assert len(one.weights) == len(one.ids) - one.answer
     assert COPIED in one.weights
+
+
+def test_an_edit_ends_where_the_lines_are_as_they_were() -> None:
+    below = "".join(f"    total += values[{row}]\n" for row in range(6))
+    one = edit(example(example().updated + below, example().standing + below), TOKENIZER, FIM)
+    assert one is not None
+    assert one.ids[-1] not in FIM.ends
+    written = said(list(one.ids[one.answer :]))
+    assert written.startswith(" return item\n")
+    assert len(TOKENIZER.encode(written)) < len(TOKENIZER.encode(" return item\n" + below)) / 2
+
+
+def test_what_nobody_foresees_is_left_out() -> None:
+    assert edit(example("    return " + "item + other_value * " * 8 + "1\n"), TOKENIZER, FIM) is None
 
 
 def test_nothing_to_do_ends_at_once() -> None:

@@ -10,7 +10,7 @@ from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
 from tests.training.rows.test_samples import example
 
-from lacuna_model.fim.drafting import masks_file
+from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import fuse
 from training.edits.releases import FOLDER
 from training.masks.base import Base
@@ -66,6 +66,6 @@ def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pyt
         assert "answers right" in said[0]
         second = main.train(gguf, texts, tmp_path / "out", kind, steps=4, **options)
         assert second.samples == first.samples // 3 * 4
-        config, tensors = masks_file.stored(tmp_path / "out" / f"{kind}.safetensors", about.config)
+        config, tensors = rows_file.stored(tmp_path / "out" / f"{kind}.safetensors", about.config)
         assert (config.kind, config.slots) == (kind, 1)
         assert tensors.keys().isdisjoint({"masks"})

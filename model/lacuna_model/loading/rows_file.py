@@ -1,4 +1,4 @@
-"""The file of a model's rows of one kind: what a row that holds a mask reads, and what rows add to every linear.
+"""The file of a model's trained rows of one kind: what a row that holds a mask reads, what rows add to every linear.
 
 A model that drafts reads its last token and, behind it, a mask for each further slot; one pass denoises all of them
 (parallel drafting, as PARD does, arXiv 2504.18583). Only rows of the kind get the additions, ``y += high(low(x))``:
@@ -23,11 +23,14 @@ from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.linear import Linear, from_codes, quantize_rows
-from lacuna_model.network.masks import MASKS, MaskRows, Pair
+from lacuna_model.network.masks import EDIT, MASKS, MaskRows, Pair
 from lacuna_model.network.transformer import Transformer
 
+# The kinds of rows that the engine asks for.
+KINDS = (MASKS, EDIT)
 
-class MasksConfig(msgspec.Struct, frozen=True):
+
+class RowsConfig(msgspec.Struct, frozen=True):
     """The sizes of rows of a ``kind``; ``slots`` counts the token that the real row predicts.
 
     There are ``slots - 1`` masks: none where the rows are those of tokens.
@@ -40,10 +43,17 @@ class MasksConfig(msgspec.Struct, frozen=True):
     kind: str = MASKS
 
 
-def shipped(name: str) -> Path | None:
-    """The file that ships for a model of the registry, or None."""
-    path = Path(str(resources.files("lacuna_model.fim.drafting"))) / "drafters" / f"{name}.masks.safetensors"
+def shipped(name: str, kind: str = MASKS) -> Path | None:
+    """The file of rows of a kind that ships for a model of the registry, or None."""
+    path = Path(str(resources.files("lacuna_model.loading"))) / "rows" / f"{name}.{kind}.safetensors"
     return path if path.is_file() else None
+
+
+def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None) -> Transformer:
+    """The ``base`` with all rows that ship for a model; raises WeightsError as :func:`stored` does."""
+    for path in filter(None, (shipped(name, kind) for kind in KINDS)):
+        base = read(path, base, kernels)
+    return base
 
 
 def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
@@ -64,7 +74,7 @@ def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
     return found
 
 
-def write(path: Path, config: MasksConfig, tensors: Mapping[str, Tensor]) -> None:
+def write(path: Path, config: RowsConfig, tensors: Mapping[str, Tensor]) -> None:
     """Writes ``masks`` [slots - 1, H], if any, and the :func:`additions`, each in 8 bit, a scale for every output.
 
     Raises OSError.
@@ -77,28 +87,28 @@ def write(path: Path, config: MasksConfig, tensors: Mapping[str, Tensor]) -> Non
         stream.write(save(kept, metadata={"config": msgspec.json.encode(config).decode()}))
 
 
-def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tensor]]:
+def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor]]:
     """The config and the tensors in a file for a ``model``: int8 codes by name, with scales, and ``masks`` in float16.
 
     Raises WeightsError where the file is damaged, or for another model.
     """
     try:
         with safe_open(path, framework="pt") as file:
-            config = msgspec.json.decode((file.metadata() or {})["config"], type=MasksConfig)
+            config = msgspec.json.decode((file.metadata() or {})["config"], type=RowsConfig)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except (OSError, SafetensorError, KeyError, msgspec.MsgspecError) as error:
-        raise WeightsError(f"{path}: the mask rows cannot be read: {error}") from error
+        raise WeightsError(f"{path}: the rows cannot be read: {error}") from error
     if (config.hidden_size, config.layers) != (model.hidden_size, model.num_layers):
-        raise WeightsError(f"{path} has the mask rows of another model")
+        raise WeightsError(f"{path} has the rows of another model")
     if config.slots < (2 if config.kind == MASKS else 1) or config.rank < 1:
-        raise WeightsError(f"{path}: mask rows of {config.slots} slots and rank {config.rank}")
+        raise WeightsError(f"{path}: rows of {config.slots} slots and rank {config.rank}")
     linears = additions(model, config.rank)
     masks = {"masks": (config.slots - 1, config.hidden_size)} if config.slots > 1 else {}
     shapes: dict[str, tuple[int, ...]] = {**masks, **linears}
     shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
     for name, shape in shapes.items():
         if name not in tensors:
-            raise WeightsError(f"{path}: the mask rows cannot be read: it has no {name}")
+            raise WeightsError(f"{path}: the rows cannot be read: it has no {name}")
         if tuple(tensors[name].shape) != shape:
             raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
         if name in linears and tensors[name].dtype is not torch.int8:

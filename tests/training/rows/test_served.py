@@ -1,0 +1,120 @@
+"""Edit rows from their training to a next edit: trained, written to a file, loaded, and asked in the gap buffer."""
+
+import dataclasses
+
+import msgspec
+import pytest
+from tests.model.fim import tiny_fim
+from tests.training.rows.test_samples import example
+from tests.training.rows.test_training import BASE
+
+from lacuna_model.core.params import DecodeOptions, FillStats, FollowChanges, InfillRequest, PastChange, Region
+from lacuna_model.editing.editor import UNCHANGED
+from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.loading import rows_file
+from lacuna_model.network.masks import EDIT
+from training.edits.example import EditExample
+from training.rows import samples
+from training.rows.fitting import RowsFit
+from training.rows.samples import edit
+
+MODEL = tiny_fim.loaded()
+BELOW = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(4))
+STANDING = "\n    return value\n" + BELOW
+FOLLOWED = example(STANDING.replace("value", "item"), STANDING)
+# After this change nothing is to do.
+LEFT = msgspec.structs.replace(FOLLOWED, old="y = 1\n", new="y = 2\n", updated=STANDING)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
+    """The tiny model with edit rows that learnt the two examples, from the file that they are shipped in."""
+    file = tmp_path_factory.mktemp("rows") / "tiny.edit.safetensors"
+    fit = RowsFit(BASE, EDIT, rank=8, rate=1e-2)
+    both = [one for one in (edit(some, MODEL.tokenizer, MODEL.fim) for some in (FOLLOWED, LEFT)) if one is not None]
+    assert [one.is_nothing for one in both] == [False, True]
+    for step in range(150):
+        fit.step(both, 0.1 + step / 200)
+    measured = fit.measure([both])
+    assert (measured.right, measured.begun, measured.silent) == (2, 1, 1)
+    rows_file.write(file, fit.config, fit.tensors_now())
+    return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))
+
+
+def asked(done: EditExample, *, prior: bool = True) -> InfillRequest:
+    """What an editor asks after a change: the lines below it are the region."""
+    before = done.prefix + done.new
+    start = len(before.encode())
+    region = Region(start, start + len(done.standing.encode()), max_tokens=60)
+    changes = (PastChange(done.path, "a\n", "b\n"), PastChange(done.path, "x = 0\n" + done.old, "x = 0\n" + done.new))
+    text = before + done.standing + done.suffix
+    # The tiny model's text is of no grammar.
+    return InfillRequest(
+        text, (region,), FollowChanges(changes), path=done.path, options=DecodeOptions(syntax=False, prior=prior)
+    )
+
+
+def fill(text: str) -> InfillRequest:
+    """A person types at the end of the first line."""
+    at = text.index("\n")
+    return InfillRequest(text, (Region(at, at, max_tokens=8),), path="p/a.py", options=DecodeOptions(syntax=False))
+
+
+@pytest.mark.parametrize("prior", [True, False])
+def test_what_was_learnt_is_written_behind_the_change(trained: LoadedFim, prior: bool) -> None:
+    result = Engine(trained).fill(asked(FOLLOWED, prior=prior))
+    assert (result.status, result.fills) == ("ok", (FOLLOWED.updated,))
+    # The old lines are the draft, and their rest ends the fill without a pass.
+    assert result.stats.nfe <= 7 < result.stats.tokens / 10
+    assert len(result.likelihoods[0]) == FOLLOWED.updated.count("\n")
+
+
+def test_where_nothing_is_to_do_nothing_is_written(trained: LoadedFim) -> None:
+    result = Engine(trained).fill(asked(LEFT))
+    assert (result.status, result.message, result.fills) == ("ok", UNCHANGED, (STANDING,))
+    assert (result.stats.tokens, result.stats.nfe) == (0, 1)
+    assert result.stats.context_tokens > result.stats.cached_tokens
+
+
+def test_the_prompt_is_that_of_the_training(trained: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "AFTER", 320)  # as much as is read of a text
+    engine, sample = Engine(trained), edit(FOLLOWED, MODEL.tokenizer, MODEL.fim)
+    engine.fill(asked(FOLLOWED))
+    assert sample is not None
+    with engine.sessions.running(FOLLOWED.path) as session:
+        assert isinstance(session.cache, FimContext)
+        tracks = session.cache.chain(0)
+    ids = [token for track in tracks for token in track.ids]
+    assert ids == list(sample.ids[: sample.answer - 1])
+    assert [bool(track.kind) for track in tracks] == [False, False, False, True]
+    assert len(tracks[-1].ids) == sample.answer - sample.first - 1
+
+
+def test_the_rows_share_the_context_of_fills(trained: LoadedFim) -> None:
+    engine, wanted = Engine(trained), asked(FOLLOWED)
+    engine.fill(fill(wanted.text))
+    first, again = engine.fill(wanted), engine.fill(wanted)
+    assert first.stats.cached_tokens >= first.stats.context_tokens / 2
+    assert again.stats.cached_tokens == again.stats.context_tokens == first.stats.context_tokens
+    assert first.fills == again.fills == (FOLLOWED.updated,)
+
+
+@pytest.mark.parametrize("more", range(6))
+def test_a_long_text_below_is_not_read_again(trained: LoadedFim, more: int) -> None:
+    below = "".join(f"name{row} = {'x' * (row % 7)}{'y' * more}\n" for row in range(90))
+    engine, wanted = Engine(trained), asked(msgspec.structs.replace(FOLLOWED, suffix=below))
+    at = len(FOLLOWED.prefix + FOLLOWED.new) - 1
+    engine.fill(msgspec.structs.replace(fill(wanted.text), regions=(Region(at, at, max_tokens=2),)))
+    stats = engine.fill(wanted).stats
+    assert stats.context_tokens - stats.cached_tokens < 40 < stats.cached_tokens
+
+
+def test_with_rows_that_nobody_asks_for_a_fill_is_the_same_bit_for_bit(trained: LoadedFim) -> None:
+    wanted = fill(asked(FOLLOWED).text)
+    engine = Engine(trained)
+    first, plain = (msgspec.structs.replace(one.fill(wanted), stats=FillStats()) for one in (engine, Engine(MODEL)))
+    assert first == plain
+    engine.fill(asked(FOLLOWED))
+    assert engine.fill(wanted).fills == first.fills
