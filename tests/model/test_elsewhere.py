@@ -133,7 +133,8 @@ def ahead(request: InfillRequest) -> InfillRequest:
 
 
 @pytest.mark.parametrize(
-    ("made", "options"), zip([undrafted, with_own_masks, with_smaller, with_masks], [*OPTIONS, *OPTIONS], strict=True)
+    ("made", "options"),
+    [*zip([undrafted, with_own_masks, with_smaller, with_masks], [*OPTIONS, *OPTIONS], strict=True)],
 )
 def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(made: Made, options: DecodeOptions) -> None:
     with Elsewhere():
