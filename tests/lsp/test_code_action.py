@@ -61,3 +61,10 @@ async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) 
     editor.type(", 1")
     assert [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
     assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
+
+
+async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open(TEXT)
+    assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]
+    assert await titles(editor, (7, 0), (7, 0), only=[types.CodeActionKind.SourceOrganizeImports]) == {}

@@ -26,3 +26,9 @@ async def test_clients_without_inline_completion_get_ordinary_completion(editor:
     assert item.text_edit.range == types.Range(types.Position(0, 5), editor.position)
     assert item.command is not None
     assert item.command.command == "lacuna.accepted"
+
+
+async def test_clients_with_inline_completion_get_no_ordinary_completion(editor: Editor, daemon: Daemon) -> None:
+    result = await editor.initialize(ready=False)
+    assert result.capabilities.completion_provider is None
+    assert result.capabilities.inline_completion_provider == types.InlineCompletionOptions()

@@ -139,3 +139,27 @@ async def test_a_refactor_by_an_instruction_rewrites_every_place(editor: Editor,
     assert editor.edited() == TEXT.replace("1", "10")
     with pytest.raises(JsonRpcException, match="takes the place of a template"):
         await editor.command("lacuna.refactor", {**argument, "template": "b"})
+
+
+async def test_a_client_that_shows_no_documents_gets_the_refusal_alone(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(status="no_valid_fill", message="the new text is empty", fills=["    a = 1\n"], refused=["    a = 7\n"])
+
+    def change(capabilities: types.ClientCapabilities) -> None:
+        assert capabilities.window is not None
+        capabilities.window.show_document = None
+
+    await editor.initialize(change=change)
+    editor.open(TEXT)
+    with pytest.raises(JsonRpcException, match="the new text is empty; nothing was changed"):
+        await editor.command("lacuna.edit", asked(editor))
+
+
+async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor, daemon: Daemon) -> None:
+    def asks(capabilities: types.ClientCapabilities) -> None:
+        capabilities.experimental = {"lacunaInstructions": True}
+
+    await editor.initialize(change=asks, ready=False)
+    editor.open(TEXT)
+    command = (await actions(editor))["Edit the selection by an instruction…"].command
+    assert command is not None
+    assert command.command == "lacuna.edit"

@@ -154,3 +154,12 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
         assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
     async with launched(elsewhere | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
         await editor.initialize(AT_ONCE)
+
+
+async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor, daemon: Daemon) -> None:
+    def without_experimental(capabilities: types.ClientCapabilities) -> None:
+        capabilities.experimental = None
+
+    answer = await editor.initialize(change=without_experimental)
+    assert answer.capabilities.experimental == {"serverStatusNotification": True}
+    assert editor.statuses == []

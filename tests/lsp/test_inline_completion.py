@@ -416,3 +416,36 @@ async def test_a_suggestion_that_hides_what_it_says_is_refused(editor: Editor, d
     assert f"U+{ord(mark):04X}" in editor.statuses[-1].nothing
     daemon.plan(fills=["one", f"two{mark}", "three"])
     assert await editor.suggest(invoked=True) == ["one", "three"]
+
+
+@pytest.mark.parametrize("fills", [[""], ["   \n  "], ["value = 1"]])
+async def test_an_empty_or_repeating_fill_is_not_shown(editor: Editor, daemon: Daemon, fills: list[str]) -> None:
+    daemon.plan(fills=fills)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = 1\n¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 1
+
+
+async def test_a_text_that_was_written_up_to_its_time_limit_is_kept(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["half"], status="deadline")
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["half"]
+    assert await editor.suggest() == ["half"]
+    assert len(daemon.requests) == 1
+
+
+async def test_the_status_says_for_which_language_suggestions_are_off(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE | {"disabledLanguages": ["typescript"]})
+    editor.open("value = ¦\n", "view.tsx", "typescript.tsx")
+    assert await editor.suggest(invoked=True) == []
+    assert editor.statuses[-1].nothing == "suggestions are off for typescript"
+
+
+async def test_where_a_file_has_such_characters_a_suggestion_may_have_them(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["'\u2067\u05d0\u2069'"])
+    await editor.initialize(AT_ONCE)
+    editor.open("a = '\u2067\u05d1\u2069'\nb = ¦\n")
+    assert await editor.suggest() == ["'\u2067\u05d0\u2069'"]

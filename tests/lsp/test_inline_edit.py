@@ -138,3 +138,14 @@ async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_
         accept(editor, found[0])
     assert texts == ["    print('total', amount)\n    return amount"]
     assert editor.text.endswith(f"    return amount\n\n\n{other}")
+
+
+async def test_an_outdated_version_and_an_unknown_document_are_refused(editor: Editor) -> None:
+    await editor.initialize(ready=False)
+    editor.open(USES)
+    editor.version += 1
+    with pytest.raises(Exception, match="is open in version"):
+        await asked(editor)
+    editor.uri = "file:///nowhere.py"
+    with pytest.raises(Exception, match="is not open"):
+        await asked(editor)

@@ -1,3 +1,4 @@
+import pytest
 from lsprotocol import types
 from tests.lsp.editor import Editor
 from tests.lsp.service import Daemon
@@ -55,3 +56,15 @@ async def test_added_removed_and_edited_cells_change_the_context(editor: Editor,
     editor.uri, editor.before = cell(2), "c = "
     await editor.suggest()
     assert [snippet["text"] for snippet in daemon.requests[0]["snippets"]] == ["new = 7", "b = 3"]
+
+
+async def test_closing_a_notebook_closes_its_cells(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize({"debounce": False})
+    open_notebook(editor, "a = 1", "b = ")
+    cells = [types.TextDocumentIdentifier(cell(number)) for number in (0, 1, 99)]
+    editor.client.notebook_document_did_close(
+        types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(NOTEBOOK), cells)
+    )
+    editor.uri, editor.before = cell(1), "b = "
+    with pytest.raises(Exception, match="is not open"):
+        await editor.suggest()

@@ -1,5 +1,8 @@
 from pathlib import Path
 
+import pytest
+from lsprotocol import types
+
 from .editor import Editor
 from .service import Daemon
 
@@ -75,3 +78,15 @@ async def test_what_follows_is_found_in_strings_comments_and_other_files(editor:
     changed = editor.applied[0].edit.document_changes
     assert changed is not None
     assert {change.text_document.uri.rpartition("/")[2] for change in changed} == {"here.py", "other.py"}  # type: ignore[union-attr]
+
+
+async def test_saving_discards_the_recorded_changes(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("f(a¦)\nf(b)\n")
+    editor.type(", 1")
+    identifier = types.TextDocumentIdentifier(editor.uri)
+    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
+    with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
+        await editor.command(
+            "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
+        )

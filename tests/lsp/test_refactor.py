@@ -220,3 +220,25 @@ async def test_ranges_of_one_document_may_come_in_several_entries(editor: Editor
     answer = await editor.command("lacuna.refactor", {"ranges": [entry(0, 5), entry(2, 7)], "template": "f($MATCH)"})
     assert answer["status"] == "applied"
     assert editor.edited() == "f(one())\ntwo()\nf(three())\n"
+
+
+async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["30"])
+    await editor.initialize()
+    editor.open("get(1)\n", name="page.tsx", language="typescriptreact")
+    editor.open("get(1)\n", name="notes.md", language="markdown")
+    editor.open("get(2)\n")
+    await editor.command("lacuna.refactor", TEMPLATE)
+    assert editor.edited() == "get(2, timeout=30)\n"
+    await editor.command("lacuna.refactor", TEMPLATE | {"language": "typescriptreact"})
+    assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
+
+
+async def test_a_missing_folder_does_not_stop_the_others(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path)
+    gone = str(tmp_path / "gone")
+    wanted = {"pattern": "get($A)", "template": "fresh($A)", "language": "python"}
+    answer = await editor.command("lacuna.refactor", wanted | {"paths": [gone, str(tmp_path)]})
+    assert set(documents(editor.applied[0].edit)) == {"a.py", "b.py"}
+    assert list(answer["leftOut"]) == [f"{gone}: no such file or folder"]

@@ -45,3 +45,15 @@ async def test_a_setting_turns_it_off(editor: Editor, daemon: Daemon) -> None:
     tell(editor, GLUE)
     await editor.suggest()
     assert not daemon.requests[0].get("signatures")
+
+
+async def test_it_holds_for_lines_near_by_alone(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("sheet = glue(¦\n")
+    tell(editor, GLUE)
+    editor.type("1)\nb = ")
+    await editor.suggest()
+    assert len(daemon.requests[0]["signatures"]) == 1
+    editor.type("1\nc = 2\nd = ")
+    await editor.suggest()
+    assert "signatures" not in daemon.requests[-1] or not daemon.requests[-1]["signatures"]

@@ -132,9 +132,11 @@ def ahead(request: InfillRequest) -> InfillRequest:
     return replace_fields(request, task=ReadContext())
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-@pytest.mark.parametrize("made", [undrafted, with_own_masks, with_smaller, with_masks])
-def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions, made: Made) -> None:
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [*zip([undrafted, with_own_masks, with_smaller, with_masks], [*OPTIONS, *OPTIONS], strict=True)],
+)
+def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(made: Made, options: DecodeOptions) -> None:
     with Elsewhere():
         loaded = made(ELSEWHERE)
         there = [*fill(loaded, options), *others(loaded, options)]

@@ -26,3 +26,10 @@ def test_the_text_around_the_cursor_decides_the_shape(
     cursor = Cursor(head, tail, above)
     assert shape(cursor, "auto", invoked=False) == automatic
     assert shape(cursor, "auto", invoked=True) == invoked
+
+
+def test_the_multiline_setting_overrides_the_shape() -> None:
+    cursor = Cursor("x = ", "", "y = 1")
+    assert shape(cursor, "always", invoked=False) == "block"
+    assert shape(cursor, "never", invoked=True) == "line"
+    assert shape(Cursor("", "", "def f():"), "never", invoked=False) == "line"

@@ -135,3 +135,12 @@ def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dic
         process.stdin.close()
     assert [answer["id"] for answer in answers] == [1, 2]
     assert answers[1]["result"]["structuredContent"]["status"] == "changed"
+
+
+def test_without_the_library_one_line_says_how_to_install_it(folder: Path, environment: dict[str, str]) -> None:
+    program = "import sys; sys.modules['mcp'] = None\nfrom lacuna_server.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "mcp", str(folder)], env=environment, capture_output=True, text=True
+    )
+    said = "lacuna: tools for agents need the package mcp: pip install 'lacuna-code[mcp]'\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)

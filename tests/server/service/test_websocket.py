@@ -21,6 +21,7 @@ from lacuna_server.wire.protocol import (
     MSGPACK,
     Cancel,
     Change,
+    Close,
     Edit,
     Error,
     GetStatus,
@@ -356,3 +357,24 @@ async def test_the_service_announces_its_end() -> None:
         heard = await talking.receive_all_until(Goodbye)
         assert [message.id for message in heard if isinstance(message, Result)] == ["1"]
         await closing
+
+
+async def test_closing_a_document_cancels_its_requests(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
+        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
+        assert await refusal(talking) == ("cancelled", "1", "a")
+        await until_idle(talking)
+        await talking.send(infill("2", "a"))
+        assert await refusal(talking) == ("unknown_document", "2", "a")
+
+
+async def test_a_message_that_is_too_long_ends_only_its_connection() -> None:
+    async with live(max_message_bytes=1000) as (_, address):
+        async with talk(address) as (talking, _):
+            await talking.connection.send(b"x" * 2000)
+            with pytest.raises(ConnectionClosed) as caught:
+                await talking.connection.recv()
+            assert caught.value.rcvd is not None
+            assert caught.value.rcvd.code == 1009
+        async with talk(address):
+            pass

@@ -130,3 +130,22 @@ def test_any_edits_have_the_same_effect_as_on_a_string(text: str, edits: list[tu
     if len(text.encode()) <= 40:
         opened.change(Change(URI, 2, tuple(messages)))
         assert opened.get(URI, 2).text.decode() == text
+
+
+@pytest.mark.parametrize("edit", [Edit(0, 99, ""), Edit(-1, 0, ""), Edit(4, 2, ""), Edit(3, 3, "x"), Edit(0, 3, "")])
+def test_an_invalid_edit_closes_the_document(edit: Edit) -> None:
+    opened = documents()
+    refused("bad_request", opened.change, Change(URI, 2, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
+    refused("unknown_document", opened.get, URI, 1)
+
+
+def test_a_version_that_does_not_increase_closes_the_document() -> None:
+    opened = documents(version=5)
+    assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
+    refused("unknown_document", opened.change, Change(URI, 6, ()))
+
+
+def test_another_version_or_document_is_refused() -> None:
+    opened = documents(version=3)
+    refused("wrong_version", opened.get, URI, 2)
+    refused("unknown_document", opened.get, "file:///b.py", 2)

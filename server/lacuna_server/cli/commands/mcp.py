@@ -13,6 +13,8 @@ from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
 from lacuna_server.wire import security
 
+INSTALL = "pip install 'lacuna-code[mcp]'"
+
 
 def mcp(
     folders: Annotated[
@@ -52,9 +54,12 @@ def mcp(
     from functools import cache
 
     from lacuna_server.agents.folders import Folders
-    from lacuna_server.agents.serving import http_app, serve_stdio, server
     from lacuna_server.agents.tools import Tools
 
+    try:
+        from lacuna_server.agents.serving import http_app, serve_stdio, server
+    except ModuleNotFoundError:
+        raise RequestError(f"tools for agents need the package mcp: {INSTALL}") from None
     allowed = Folders(folders or [Path()])
     opened = ExitStack()
     with ThreadPoolExecutor(1) as worker, ExitStack() as stack:
