@@ -1,14 +1,16 @@
 """What a cluster is told, in Ray Serve's YAML or on the command line, and how many replicas follow."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from ray.serve.config import AutoscalingContext
 
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.wire.config import ConfigError, ServerConfig
+
+if TYPE_CHECKING:  # Ray reads its variables when it is imported, and they are set later
+    from ray.serve.config import AutoscalingContext
 
 FIRST_SNAPSHOT = "first_snapshot_s"
 REQUESTS = "requests"
@@ -33,7 +35,7 @@ class ByWaiting:
         self._per_replica = per_replica
         self._limit_s = limit_s
 
-    def __call__(self, context: AutoscalingContext) -> tuple[int, dict[str, Any]]:
+    def __call__(self, context: "AutoscalingContext") -> tuple[int, dict[str, Any]]:
         """Return the wanted number of replicas, and a state, which is empty."""
         metrics = context.aggregated_metrics or {}
         reported = metrics.get(FIRST_SNAPSHOT, {}).values()

@@ -41,7 +41,7 @@ from lacuna_model.loading.prepared import (
     write_prepared,
 )
 from lacuna_model.loading.weights import GgufFile, GgufTensors
-from lacuna_model.network import devices
+from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import (
@@ -237,7 +237,7 @@ def load_parts(
     weights, about = _weights(path, folder, form, kernels, advance, small)
     tokenizer = _tokenizer(folder, about)
     prefixes = PrefixTable(tokenizer, place)
-    devices.reuse_freed()
+    memory.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in weights.items()}
     if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
         tensors["embedding"] = tensors["head"]
@@ -286,7 +286,7 @@ def _weights(
     if (found := read_prepared(kept)) is None:
         return tensors, about
     del tensors
-    devices.give_back_freed()
+    memory.give_back_freed()
     return found.tensors, about
 
 

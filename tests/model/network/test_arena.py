@@ -49,7 +49,7 @@ def test_keys_that_are_rotated_are_those_of_where_their_tokens_are(by: list[int]
 CODE = """
 from pathlib import Path
 import torch
-from lacuna_model.network import devices
+from lacuna_model.network import memory
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 
@@ -58,7 +58,7 @@ CONFIG = ModelConfig(24, 896, 4864, 14, 2, 64, 1000, 1e6)
 def own():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
 
-devices.reuse_freed()
+memory.reuse_freed()
 arenas, between, before = [], [], own()
 for _ in range(12):
     arena = Arena(CONFIG, torch.device("cpu"), torch.bfloat16)
