@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Collection
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,8 @@ TOKENS = st.lists(st.integers(0, 3), max_size=14)
 FILES = st.dictionaries(st.sampled_from("abcdef"), TOKENS, max_size=4)
 
 
-def segment(files: dict[str, list[int]]) -> Segment:
-    return Segment(IndexedDocuments.index(files, KIND))
+def segment(files: dict[str, list[int]], without: Collection[str] = ()) -> Segment:
+    return Segment.of(IndexedDocuments.index(files, KIND), without)
 
 
 def expected(files: list[list[int]], context: list[int]) -> tuple[int, Counter[int]]:
@@ -30,12 +31,12 @@ def seen(match: Match | None) -> tuple[int, Counter[int]]:
     return (match.length, Counter(match.tokens().tolist())) if match else (0, Counter())
 
 
-@given(FILES, FILES, TOKENS)
+@given(FILES, FILES, st.sets(st.sampled_from("abcdef")), TOKENS)
 def test_the_longest_match_over_all_segments_is_found(
-    rest: dict[str, list[int]], recent: dict[str, list[int]], context: list[int]
+    rest: dict[str, list[int]], recent: dict[str, list[int]], hidden: set[str], context: list[int]
 ) -> None:
-    segments = [segment(rest), segment(recent)]
-    files = [*rest.values(), *recent.values()]
+    segments = [segment(rest, hidden), segment(recent)]
+    files = [*(tokens for name, tokens in rest.items() if name not in hidden), *recent.values()]
     assert seen(longest_match(segments, context)) == expected(files, context)
 
 
