@@ -77,14 +77,14 @@ class KnownFirst:
                 changed = self._written_again(gap, fills, run, place)
                 if changed is not None:
                     return changed
-            elif token != self._tokens.eog_id and self._is_nowhere(own, fill, (*before, token)):
+            elif token != self._tokens.eog_id and self._begins_again(own, fill, (*before, token)):
                 assert own.again is not None
                 first = len(own.again.before)
                 return Taken(first) if first < len(fill.tokens) else self.take(gap, fills, run)
         return self._inner.take(gap, fills, run)
 
-    def _is_nowhere(self, own: _Names, fill: FillSoFar, written: tuple[int, ...]) -> bool:
-        """Whether the last of some tokens ends a name that is to be written again."""
+    def _begins_again(self, own: _Names, fill: FillSoFar, written: tuple[int, ...]) -> bool:
+        """Begin a name again if the last of some tokens ends one that is surely nowhere; returns whether it does."""
         text, since = self._text(fill, written), len(self._text(fill, written[:-1]))
         start = self._start(own, fill, written, text, since)
         if start is None:

@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 
 from lacuna_model.core.params import InfillResult, Region, SlotView, Snapshot
-from lacuna_server.console.showing import Excerpt, printable
+from lacuna_server.console.excerpt import Excerpt, printable
 from lacuna_server.files import FileText
 
 MASK = "·"
