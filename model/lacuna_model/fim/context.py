@@ -264,16 +264,15 @@ class FimContext:
         return float(said[list(ends)].sum())
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
-        chains = [self._prompt(gap) for gap in range(len(self._suffixes))]
-        tracks = dict.fromkeys(track for chain in chains for track in chain)
-        unread = sum(track.num_unread for track in tracks)
-        total = sum(len(track.ids) for track in tracks)
+        first, *later = (self._prompt(gap) for gap in range(len(self._suffixes)))
+        tracks = _tracks_of([first, *later])
+        unread, total = sum(track.num_unread for track in tracks), sum(len(track.ids) for track in tracks)
         yield from self.reader.ending()
-        left = unread
-        while left > (0 if ahead else 2 * LAST_ROWS):
-            yield from self._pieces.reading(self.reader, chains, left if ahead else left - LAST_ROWS)
-            yield
-            left = sum(track.num_unread for track in tracks)
+        # The next pass reads the end of the first gap's prompt, and may read none of later gaps.
+        for chains, leaves in ((later, False), ([first], not ahead)):
+            while (left := sum(track.num_unread for track in _tracks_of(chains))) > (2 * LAST_ROWS if leaves else 0):
+                yield from self._pieces.reading(self.reader, chains, left - LAST_ROWS if leaves else left)
+                yield
         if ahead:
             yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
@@ -369,6 +368,11 @@ class FimContext:
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:
             self._between.append(self.reader.new())
+
+
+def _tracks_of(chains: Sequence[Chain]) -> list[Track]:
+    """The tracks of chains, each once."""
+    return [*dict.fromkeys(track for chain in chains for track in chain)]
 
 
 def _nearest(chain: Chain, count: int, behind: bool) -> list[NDArray[np.bool_]]:

@@ -5,9 +5,10 @@ one in the preceding row; the row after the last accepted token yields one token
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 A model that has mask rows may read some behind a draft: they propose the draft of the next pass.
 
-A gap waits for the gaps before it, since its prompt will hold their fills. Meanwhile it is drafted ahead in the same
-passes, as if it had no gaps before it. Once one of them is filled, what was drafted ahead is a source of drafts like
-others: where it does not hold, it goes on from the place where both texts agree again.
+A gap waits for the gaps before it, since its prompt will hold their fills. A device that works beside the host reads
+its rows in about the same time, so it is drafted ahead there in the same passes, as if it had no gaps before it. Once
+one of them is filled, what was drafted ahead is a source of drafts like others: where it does not hold, it goes on from
+the place where both texts agree again. On a CPU rows take time, and what is drafted ahead does not save as much.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -199,6 +200,8 @@ class FimReader:
             if not fill.is_open:
                 continue
             waits, tokens = self._waits(fill, fills), self._tokens_of(fill)
+            if waits and not self._model.passes.writes_ahead:
+                continue
             if not waits and (tokens.ahead or tokens.complete):
                 tokens.begin_again()
             if not tokens.complete:

@@ -21,6 +21,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.network.transformer import Transformer
 
@@ -34,7 +35,11 @@ Steps = Iterator[Snapshot]
 
 @pytest.fixture
 def beside_the_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Says whether passes go on beside the host; here they end before that does anything else."""
+    """Says whether passes go on beside the host; here they end before that does anything else.
+
+    Gaps that wait are written ahead in either case: what is read of their prompts, and when, is the same then.
+    """
+    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
     return lambda answer: monkeypatch.setattr(Transformer, "is_asynchronous", answer)
 
 

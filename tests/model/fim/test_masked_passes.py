@@ -20,6 +20,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.group_fill import SPARE
 
 
@@ -86,7 +87,10 @@ def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temp
         assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
 
 
-def test_a_round_denoises_the_slots_of_all_gaps_in_one_pass(slots: Callable[[int], None]) -> None:
+def test_a_round_denoises_the_slots_of_all_gaps_in_one_pass(
+    slots: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
     slots(5)
     smaller = tiny_masks.masked(tiny_fim.loaded(1))
     engine, asked = Engine(drafted_by(smaller)), request((40, 60), (150, 170), (300, 320))

@@ -27,6 +27,7 @@ from lacuna_model.fim import passes
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.group_fill import SPARE
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -102,7 +103,8 @@ def test_snapshots_show_the_draft_that_the_next_pass_verifies_and_the_masks_behi
     assert [after[place] for place in drafted] == [("committed", before[place][1]) for place in drafted]
 
 
-def test_masks_follow_the_draft_of_every_gap_in_the_same_pass() -> None:
+def test_masks_follow_the_draft_of_every_gap_in_the_same_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
     model = masked()
     engine, asked = Engine(model), request((40, 60), (150, 170), (300, 320))
     made = passes_of(model)

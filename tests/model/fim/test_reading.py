@@ -19,6 +19,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FillInPass, FimReader
 from lacuna_model.fim.summaries import EndRule
 
@@ -160,6 +161,13 @@ def test_a_right_draft_is_verified_in_one_pass() -> None:
     assert run(layout, Guesses(plain)) == ([plain], 1)
 
 
+@pytest.fixture(params=[False, True])
+def either_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CPU, where gaps that wait are not written ahead, and a device beside it, where they are."""
+    monkeypatch.setattr(SharedPasses, "writes_ahead", request.param)
+
+
+@pytest.mark.usefixtures("either_device")
 @pytest.mark.parametrize("seed", range(3))
 def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int) -> None:
     cuts = [60 + 37 * seed, 90 + 37 * seed, 200 + 11 * seed, 230 + 11 * seed, 330, 345]
@@ -199,6 +207,7 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     changed: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
+    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
     first, ahead = list(range(20, 32)), list(range(40, 52))
     fill = [7 if place in changed else token for place, token in enumerate(ahead)]
     scripted(monkeypatch, lambda part: [first, ahead if part.waits else fill][part.fill.gap.index])
@@ -207,6 +216,7 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     assert passes <= len(first) + 1 + 1 + 2 * len(changed)
 
 
+@pytest.mark.usefixtures("either_device")
 @pytest.mark.parametrize("first", [0, 1, 5])
 @pytest.mark.parametrize("second", [0, 1, 5])
 def test_a_gap_that_is_written_ahead_to_its_end_is_read_again(
