@@ -54,9 +54,6 @@ class Scripted:
         """Nothing: no pass verifies a draft."""
         return []
 
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        return 0.0
-
 
 class Strict(Unconstrained):
     """Takes the tokens of a run up to the first that ``allow``, given its gap, its place and itself, refuses."""

@@ -1,10 +1,11 @@
-"""The fills of a request: a first one, and forks of it where several are wanted, the likeliest first.
+"""The fills of a request: a first one, and forks of it where several are wanted.
 
-A fork repeats the first fill up to a place of low confidence, and takes the next best token there.
+A fork repeats the first fill up to a place of low confidence, and takes the next best token there. The first fill is
+followed by the forks with the likeliest such tokens; one with fewer unknown names comes before it.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
 
@@ -40,8 +41,8 @@ class Candidates:
     """Finds the fills of a request: a first one, and forks of it where several are wanted.
 
     ``attempt`` makes the reader, fills and constraints for candidates that begin with the given tokens. ``judge`` says
-    how likely the delivered text of a fill is right. ``found`` has the fills, likeliest first, and ``judgements`` what
-    was said of each, by gap.
+    how likely the delivered text of a fill is right. ``found`` has the fills, best first, and ``judgements`` what was
+    said of each, by gap.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Candidates:
             and self._goes_on(verdict.fills, begin)
         ]
         if own:
-            self.found = likeliest_first([*self.found, *own], self._rank)[: self._wanted]
+            self.found = sorted(dict.fromkeys([*self.found, *own]), key=self._num_unknown)[: self._wanted]
             end = LoopEnd("ok", Verdict("ok", self.found[0]), end.counts)
         return end
 
@@ -124,15 +125,8 @@ class Candidates:
                 return begin[-1] == eog or not same.startswith(fill.encode())
         return True
 
-    def _rank(self, fills: Fills) -> tuple[int, float]:
-        """What comes first: fewer unknown names, then a higher likelihood."""
-        return -sum(one.unknown for one in self.judgements[fills]), self._likelihood(fills)
-
-    def _likelihood(self, fills: Fills) -> float:
-        first = self._attempts[0]
-        prefixes = (fill.gap.prefix.decode() for fill in first.fills)
-        texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
-        return first.reader.likelihood([self._tokens.encode(text) for text in texts])
+    def _num_unknown(self, fills: Fills) -> int:
+        return sum(one.unknown for one in self.judgements[fills])
 
     def _judged(self, texts: Fills, fills: Sequence[Fill], candidate: int) -> tuple[Judgement, ...]:
         own = (fill for fill in fills if fill.candidate == candidate)
@@ -193,12 +187,6 @@ def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list
         if gap_to_best < within and place < len(whole[gap])  # a stop rule may have cut it off
     )
     return [[*whole[:gap], [*whole[gap][:place], token], *whole[gap + 1 :]] for _, gap, place, token in rivals[:count]]
-
-
-def likeliest_first(found: Iterable[Fills], rank: Callable[[Fills], tuple[int, float]]) -> list[Fills]:
-    """The different fills in ``found``, that with the highest rank first."""
-    different = list(dict.fromkeys(found))
-    return sorted(different, key=rank, reverse=True) if len(different) > 1 else different
 
 
 def _whole_lines(text: str) -> str:

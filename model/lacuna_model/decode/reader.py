@@ -54,10 +54,3 @@ class Reader(Protocol):
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """After one pass, the run behind the tokens of every fill; None for one that has ended or waits."""
         ...
-
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Score the fills of all gaps, given as tokens: their log-probability over the square root of their length.
-
-        Without the root, short and empty fills would win; divided by the length itself, long ones would.
-        """
-        ...

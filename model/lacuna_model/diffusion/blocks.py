@@ -216,20 +216,3 @@ class BlockReader(DiffusionReader[Writing]):
         if writing is None or writing.offered:
             return []
         return writing.drafted(len(fill.tokens), writing.seen.get)
-
-    @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Score fills with a pseudo-likelihood: one pass over the masks of each block, the blocks before it filled."""
-        said, length = 0.0, 0
-        for gap, fill in enumerate(fills):
-            arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
-            writing = Writing(self._prompt(gap, fills), arena, self._model.how)
-            writing.become([None] * len(fill))
-            while slots := writing.open_slots:
-                ((logits,),) = self._read([writing.rows(slots, self._model.how.mask_id)])
-                truth = [fill[slot] for slot in slots]
-                said += float(logits.log_softmax(-1)[torch.arange(len(slots)), torch.tensor(truth)].sum())
-                for slot in slots:
-                    writing.tokens[slot] = fill[slot]
-            length += len(fill)
-        return float(said / max(length, 1) ** 0.5)

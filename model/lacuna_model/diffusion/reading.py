@@ -180,15 +180,3 @@ class FullReader(DiffusionReader[Guess]):
     def _sequence(self, refresh: int) -> ContextTokens:
         model = self._model
         return ContextTokens(model.transformer, model.cache_dtype, self._texts, shift=model.how.shift, refresh=refresh)
-
-    @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Score fills with a pseudo-likelihood: one pass over masks only, in the lengths of the fills."""
-        masks = [[self._model.how.mask_id] * len(fill) for fill in fills]
-        (gaps,) = self._read([self._sequence(1).rows(masks, range(len(masks)))])
-        said = [
-            float(logits.log_softmax(-1)[torch.arange(len(fill)), torch.tensor(fill)].sum())
-            for logits, fill in zip(gaps, fills, strict=True)
-            if fill
-        ]
-        return float(sum(said) / max(sum(map(len, fills)), 1) ** 0.5)

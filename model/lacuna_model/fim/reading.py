@@ -256,29 +256,6 @@ class FimReader:
         self._take_masked(parts, outputs)
         return [runs.get(fill.key) for fill in fills]
 
-    @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Score fills: the log-probability of their tokens and ends over the square root of their length.
-
-        Each gap's fill is scored given the fills of the gaps before it.
-        """
-        self._context.settle([list(fill) for fill in fills[:-1]])
-        total, length = 0.0, 0
-        reader = self._context.reader
-        for gap, fill in enumerate(fills):
-            chain = self._context.chain(gap)
-            track = reader.new()
-            track.become([self._context.begins(gap, self._begin), *fill], sum(len(one.ids) for one in chain))
-            logits = reader.logits(reader.read([[*chain, track]])[track])
-            rows = self._model.digests.restricted(logits).log_softmax(-1)
-            reader.drop(track)
-            self.passes += 1
-            log_probs = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
-            total += float(log_probs.sum())
-            length += len(log_probs)
-        self._context.settle(self._settled)
-        return float(total / length**0.5)
-
     def _waits(self, fill: Fill, fills: Sequence[Fill]) -> bool:
         """Whether a gap before that of a fill is not filled yet."""
         mine = fill.gap.index

@@ -126,10 +126,6 @@ class SyntheticModel:
         """Nothing: no pass verifies a draft."""
         return []
 
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Returns 0: all fills are alike."""
-        return 0.0
-
     def _run(self, fill: Fill) -> Run:
         first, end = len(fill.tokens), self._tokens.eog_id
         size = min(fill.most - first, self._foresight or fill.most)

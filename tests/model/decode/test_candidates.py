@@ -20,7 +20,7 @@ from lacuna_model.core.params import (
     Snapshot,
 )
 from lacuna_model.decode import candidates as module
-from lacuna_model.decode.candidates import FORK_SECONDS, Attempt, Begins, Candidates, forks, likeliest_first
+from lacuna_model.decode.candidates import FORK_SECONDS, Attempt, Begins, Candidates, forks
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.gate import Judgement
@@ -32,19 +32,6 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 def unjudged(delivered: str, fill: Fill) -> Judgement:
     """A judge without an opinion."""
     return Judgement((1.0,) * max(len(delivered.splitlines()), 1))
-
-
-def test_different_fills_come_once_and_likeliest_first() -> None:
-    said = {"a": -3.0, "b": -1.0, "c": -2.0}
-    assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: (0, said[fills[0]])) == [
-        ("b",),
-        ("c",),
-        ("a",),
-    ]
-
-
-def test_a_single_fill_is_not_scored() -> None:
-    assert likeliest_first([("a",), ("a",)], lambda fills: pytest.fail("the fill was scored")) == [("a",)]
 
 
 END = 2
@@ -116,11 +103,35 @@ def ask(engine: Engine, candidates: int = 1) -> InfillResult:
     return engine.fill(asked)
 
 
-def test_several_candidates_differ_and_hold_the_fill_that_is_found_alone(model: LoadedFim) -> None:
+def test_several_candidates_differ_and_the_first_is_the_fill_that_is_found_alone(model: LoadedFim) -> None:
     alone, several = ask(Engine(model)), ask(Engine(model), 4)
     fills = (several.fills, *several.alternatives)
-    assert alone.fills in fills
+    assert fills[0] == alone.fills
     assert 2 <= len(set(fills)) == len(fills) <= 4
+
+
+def test_a_fork_with_fewer_unknown_names_comes_before_the_first_fill(tokenizer: Tokenizer) -> None:
+    def attempt(begins: Sequence[Begins]) -> Attempt:
+        fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
+        texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
+        return Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer) for _ in begins])
+
+    def found(unknown: dict[int, int]) -> list[tuple[str, ...]]:
+        """The fills where the nth that is judged has so many unknown names."""
+        seen: list[str] = []
+
+        def judge(delivered: str, fill: Fill) -> Judgement:
+            if delivered and delivered not in seen:
+                seen.append(delivered)
+            return Judgement((1.0,), unknown=unknown.get(seen.index(delivered), 0) if delivered else 0)
+
+        candidates = Candidates(attempt, 1, tokenizer, 3, judge)
+        finished(candidates.denoise(None))
+        return candidates.found
+
+    first, second, third = found({})
+    assert found({0: 1}) == [second, third, first]
+    assert found({0: 2, 1: 2, 2: 1}) == [third, first, second]
 
 
 def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +158,7 @@ def test_there_are_no_forks_unless_several_fills_are_requested(model: LoadedFim)
     several = engine.fill(InfillRequest(tiny.CODE, gaps, FillGaps(2), options=options))
     assert alone.stats.steps < several.stats.steps
     assert len(several.alternatives) == 1
-    assert alone.fills in (several.fills, *several.alternatives)
+    assert several.fills == alone.fills
 
 
 def test_a_first_fill_is_kept_at_the_deadline_of_its_forks(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:

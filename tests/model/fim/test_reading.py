@@ -236,21 +236,3 @@ def test_a_candidate_begins_with_the_given_tokens() -> None:
     assert fill[: len(begin)] == begin
     rest = tiny_fim.greedy(MODEL, [*prompt(layout, 0), *begin], BUDGET - len(begin))
     assert fill[len(begin) :] == rest
-
-
-def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
-    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
-    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
-    context.update(layout)
-    fills = [MODEL.tokenizer.encode(" value"), MODEL.tokenizer.encode("x = 1")]
-    found = FimReader(MODEL, context, None, layout).likelihood(fills)
-    total = 0.0
-    for gap, fill in enumerate(fills):
-        start = prompt(layout, gap, tuple(fills[:gap]))
-        rows = tiny_fim.plain_logits(MODEL, [*start, *fill])[len(start) - 1 :]
-        end = rows[:, sorted(MODEL.fim.ends)].logsumexp(-1)
-        rows[:, sorted(MODEL.tokenizer.special_ids)] = -torch.inf
-        rows[:, MODEL.tokenizer.eog_id] = end
-        said = rows.log_softmax(-1)
-        total += sum(float(said[i, token]) for i, token in enumerate([*fill, MODEL.tokenizer.eog_id]))
-    assert found == pytest.approx(total / (sum(map(len, fills)) + 2) ** 0.5, abs=1e-3)
