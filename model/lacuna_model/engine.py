@@ -230,16 +230,18 @@ class Engine:
             if found.gap is not None and len(request.regions) > 1:
                 line = text.count(b"\n", 0, request.regions[group.start + found.gap].start) + 1
                 message = f"line {line}: {message}"
-            return InfillResult(found.outcome, request.text, kept, stats, message)
+            return InfillResult(found.outcome, kept, stats, message)
         fills = [*region_groups.closed(fills, newlines)]
         others = tuple(region_groups.closed(other, newlines) for other in found.others)
         # After a deadline, later groups keep the text that their regions hold.
         judgements += [Judgement(())] * (len(request.regions) - len(fills))
         fills += region_groups.standing(text, request.regions[len(fills) :])
-        filled = region_groups.with_fills(text, request.regions, fills).decode()
-        result = InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others)
-        return replace(
-            result,
+        return InfillResult(
+            found.outcome,
+            tuple(fills),
+            stats,
+            found.message,
+            others,
             confidence=tuple(one.lines for one in judgements),
             words=tuple(one.words for one in judgements),
         )

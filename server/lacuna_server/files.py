@@ -105,11 +105,6 @@ def adapted(document: FileText, request: InfillRequest, fills: Sequence[str]) ->
     return tuple(fills) if request.rewrites else tuple(adapt_newlines(document, fill) for fill in fills)
 
 
-def filled(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> str:
-    """Returns the document's text with every region replaced by its fill."""
-    return region_groups.with_fills(document.text.encode(), regions, fills).decode()
-
-
 def unwritable(path: Path) -> str:
     """Returns why a file must not be replaced: it is read-only, or has other names, which would keep the old text."""
     try:

@@ -212,7 +212,7 @@ def test_what_is_copied_from_other_files_has_only_names_that_are_bound(small: En
         request = InfillRequest(before + after, (region,), path=str(path), language="python", workspace=str(tmp_path))
         result = small.fill(request)
         fills.append(result.fills[0].strip())
-        assert unbound(result.text) == set()
+        assert unbound(request.filled(result.fills)) == set()
     assert sum(map(bool, fills)) > 1
 
 

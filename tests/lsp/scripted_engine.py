@@ -31,7 +31,6 @@ from lacuna_model.core.params import (
     ReadContext,
     Snapshot,
 )
-from lacuna_model.core.regions import with_fills
 from lacuna_server.wire.frames import Setup
 
 SCRIPT: dict[str, Any] = {
@@ -72,7 +71,7 @@ class ScriptedEngine:
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
         if isinstance(request.task, ReadContext):
             write("ahead", document=document, request=msgspec.to_builtins(request))
-            return InfillResult("ok", request.text, ("",) * len(request.regions), FillStats())
+            return InfillResult("ok", ("",) * len(request.regions), FillStats())
         plan = script()
         write("start", document=document, request=msgspec.to_builtins(request))
         count = len(request.regions)
@@ -96,13 +95,11 @@ class ScriptedEngine:
         stats = FillStats(
             nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"], unread=plan["unread"]
         )
-        text = with_fills(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
         follows = isinstance(request.task, FollowChanges)
         likely = tuple((plan["log_prob"],) * len(fill.splitlines()) * follows for fill in sets[0])
         return InfillResult(
             plan["status"],
-            text,
             sets[0],
             stats,
             plan.get("message", ""),

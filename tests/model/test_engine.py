@@ -22,7 +22,7 @@ from lacuna_model.core.params import (
     Snippet,
     Task,
 )
-from lacuna_model.core.regions import MAX_SPAN_BYTES, with_fills
+from lacuna_model.core.regions import MAX_SPAN_BYTES
 from lacuna_model.decode.confidence import probability
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -92,13 +92,12 @@ THREE = "import <<fill>>\n\n\ndef total(values):\n    x = <<fill>>\n    return x
 
 
 @pytest.mark.parametrize("text", [ONE, THREE], ids=["one-gap", "three-gaps"])
-def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str) -> None:
+def test_every_gap_gets_a_fill(engine: Engine, text: str) -> None:
     asked = request(text, options=DecodeOptions(syntax=False))
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
     assert len(result.fills) == len(asked.regions)
-    assert result.text.encode() == with_fills(text.encode(), asked.regions, result.fills)
-    assert MARK not in result.text
+    assert MARK not in "".join(result.fills)
     assert shown(snapshots[-1]) == result.fills
     assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
 
@@ -134,7 +133,7 @@ def test_stats_add_up(engine: Engine, either_model: LoadedFim) -> None:
     assert not stats.constrained
     again = engine.fill(request(THREE))
     assert 0 < again.stats.cached_tokens < again.stats.context_tokens == stats.context_tokens
-    assert (again.fills, again.text) == (result.fills, result.text)
+    assert again.fills == result.fills
 
 
 GO = "package p\n\nfunc f() error {\n\terr := g()\n\t<<fill>>\n\nfunc h() {\n}\n"
@@ -192,7 +191,6 @@ def test_a_fill_does_not_repeat_the_suffix(
     script.script = (wanted,)
     result = engine.fill(request(text, max_tokens=60))
     assert result.fills == (fill,)
-    assert result.text == text.replace(MARK, fill)
 
 
 @pytest.mark.parametrize("line", [True, False], ids=["single line", "lines"])
@@ -242,14 +240,12 @@ def test_a_fill_of_complete_lines_ends_with_the_newline_of_the_file(
     text = "def f(x):\r\n<<fill>>    return x\r\n"
     result = engine.fill(request(text))
     assert result.fills == (fill,)
-    assert result.text == text.replace(MARK, fill)
 
 
 @pytest.mark.parametrize("before", ["", "x = va", "x = \U0001f600", "s = 'caf\u00e9", "a\r\n", "    ", "x = '\u6771"])
 def test_the_text_before_a_gap_is_no_part_of_its_fill(engine: Engine, before: str) -> None:
     asked = request(f"{before}<<fill>>\n", min_tokens=6)
     snapshots, result = run(engine, asked)
-    assert result.text == f"{before}{result.fills[0]}\n"
     # The model first writes the healed text again; no fill that is shown contains it.
     assert len(snapshots[-1].slots[0]) >= 6
     assert shown(snapshots[-1]) == result.fills
@@ -261,7 +257,6 @@ def test_far_regions_are_filled_one_after_another(engine: Engine) -> None:
     asked = request(text, max_tokens=5)
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
-    assert result.text.encode() == with_fills(text.encode(), asked.regions, result.fills)
     assert all(len(snapshot.fills) == len(snapshot.slots) == 3 for snapshot in snapshots)
     seen = [shown(snapshot) for snapshot in snapshots]
     assert seen[0][1:] == ("", "")
@@ -274,7 +269,6 @@ def test_more_regions_than_a_window_takes_are_all_filled(engine: Engine) -> None
     asked = request("".join(f"x{i} = <<fill>>\n" for i in range(11)), max_tokens=3)
     result = engine.fill(asked)
     assert len(result.fills) == 11
-    assert result.text.encode() == with_fills(asked.text.encode(), asked.regions, result.fills)
 
 
 @pytest.mark.parametrize("last", [0, 1, 3])
@@ -321,7 +315,6 @@ def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, mo
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
     assert (result.status, len(snapshots)) == ("deadline", 5)
-    assert result.text.encode() == with_fills(THREE.encode(), asked.regions, result.fills)
     assert all(fill == "" or fill.endswith("\n") for fill in result.fills)
 
 
@@ -397,8 +390,7 @@ def test_a_file_of_20000_lines_is_cut_to_a_window(engine: Engine) -> None:
     lines = [f"value_{i} = total({i})\n" for i in range(20_000)]
     text = "".join([*lines[:10_000], "x = <<fill>>\n", *lines[10_000:]])
     result = engine.fill(request(text))
-    head, tail = text.split(MARK)
-    assert result.text == head + result.fills[0] + tail
+    assert result.status == "ok"
     assert result.stats.context_tokens <= 768 * 4 // 3 + 320
 
 
@@ -406,7 +398,7 @@ def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypat
     strict = Strict(engine.model.tokenizer, lambda *_: False)
     monkeypatch.setattr(group_fill, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))
-    assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)
+    assert (result.status, result.fills) == ("no_valid_fill", (MARK,) * 3)
     assert result.message == "line 1: nothing may stand here"
 
 
@@ -435,16 +427,14 @@ def shared(model: LoadedFim) -> Iterator[Engine]:
 
 @settings(deadline=None, max_examples=60)
 @given(texts=st.lists(TEXTS, min_size=2, max_size=4))
-def test_the_text_outside_the_gaps_survives_byte_for_byte(shared: Engine, texts: list[str]) -> None:
+def test_whatever_stands_around_them_all_gaps_get_a_fill(shared: Engine, texts: list[str]) -> None:
     regions, at = [], 0
     for text in texts[:-1]:
         at += len(text.encode())
         regions.append(Region(at, at, max_tokens=5))
     asked = InfillRequest("".join(texts), tuple(regions), options=DecodeOptions(syntax=False))
     result = shared.fill(asked)
-    woven = [piece for pair in zip(texts, [*result.fills, ""], strict=True) for piece in pair]
-    assert result.text == "".join(woven)
-    assert result.status == "ok"
+    assert (result.status, len(result.fills)) == ("ok", len(regions))
 
 
 @pytest.mark.parametrize("open_ended", [True, False])

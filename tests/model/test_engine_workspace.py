@@ -97,7 +97,7 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
     try:
         result = engine.fill(asked)
         (only,) = result.snippets
-        assert (result.status, result.fills, result.text) == ("ok", ("",), asked.text)
+        assert (result.status, result.fills) == ("ok", ("",))
         assert (only.path, only.reason) == ("account.py", "similar to the code around line 1: `account`")
         assert 0 < only.tokens <= 200
         unrelated = msgspec.structs.replace(asked, text="x\n", regions=(Region(0, 0),), path=str(root / "x.py"))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest
 from lacuna_server import files
 from lacuna_server.files import MARKER, FileText
 
@@ -58,7 +59,7 @@ def test_every_byte_outside_the_gaps_survives(
     regions = files.marked(read, 9)
     assert len(regions) == len(outside) - 1
     fills = [files.adapt_newlines(read, fill) for fill in fills[: len(regions)]]
-    files.write(read, files.filled(read, regions, fills))
+    files.write(read, InfillRequest(read.text, tuple(regions)).filled(fills))
     expected = outside[0] + "".join(fill + text for fill, text in zip(fills, outside[1:], strict=True))
     assert file.read_bytes() == expected.encode()
 

@@ -24,7 +24,7 @@ class RecordingEngine:
 
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
-        return InfillResult("ok", "", ("x",), FillStats())
+        return InfillResult("ok", ("x",), FillStats())
 
 
 @pytest.fixture

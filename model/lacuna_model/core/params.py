@@ -4,6 +4,7 @@ Offsets are UTF-8 byte offsets into the document's text, as in tree-sitter. Call
 positions, terminal columns) convert them.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Meta
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import splice
 
 Status = Literal["ok", "no_valid_fill", "deadline"]
 SlotState = Literal["mask", "draft", "committed"]
@@ -46,6 +48,11 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json_schema: str = ""
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
+
+
+def with_fills(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
+    """``text`` with every region replaced by its fill."""
+    return splice(text, ((one.start, one.end, fill.encode()) for one, fill in zip(regions, fills, strict=True)))
 
 
 class ChatMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,7 +147,7 @@ class AnswerChat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="c
 
 
 class ReadContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="encode"):
-    """Fill nothing: encode the context of the regions for later requests; the result has the text unchanged."""
+    """Fill nothing: encode the context of the regions for later requests; the fills are the texts that stand there."""
 
 
 class ChooseSnippets(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="snippets"):
@@ -237,6 +244,10 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the answer is a text that the model writes."""
         return not isinstance(self.task, ReadContext | ChooseSnippets)
 
+    def filled(self, fills: Sequence[str]) -> str:
+        """The document with one text per region, as a result has them."""
+        return with_fills(self.text.encode(), self.regions, fills).decode()
+
 
 class SlotView(msgspec.Struct, frozen=True):
     """One slot in a snapshot: its ``text`` ("" while it is a mask), its ``state``, and its ``confidence`` (0..1)."""
@@ -302,7 +313,7 @@ class FillStats(msgspec.Struct, frozen=True):
 
 
 class InfillResult(msgspec.Struct, frozen=True):
-    """The result of a fill: ``fills`` has one text per region, and ``text`` is the whole document with the fills.
+    """The result of a fill: ``fills`` has one text per region, which is the old one where no valid fill was found.
 
     If ``status`` is not ``ok``, ``message`` has the reason. ``stats`` has counts and times. If the request asked for
     several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
@@ -315,7 +326,6 @@ class InfillResult(msgspec.Struct, frozen=True):
     """
 
     status: Status
-    text: str
     fills: tuple[str, ...]
     stats: FillStats
     message: str = ""

@@ -7,10 +7,10 @@ from itertools import accumulate
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region
+from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region, with_fills
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 from lacuna_model.text.characters import within_character
-from lacuna_model.text.lines import indentation, splice
+from lacuna_model.text.lines import indentation
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
@@ -179,11 +179,6 @@ def texts_between(text: bytes, regions: Sequence[Region]) -> list[bytes]:
     ends = [0, *(region.end for region in regions)]
     starts = [*(region.start for region in regions), len(text)]
     return [text[end:start] for end, start in zip(ends, starts, strict=True)]
-
-
-def with_fills(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
-    """``text`` with every region replaced by its fill."""
-    return splice(text, ((one.start, one.end, fill.encode()) for one, fill in zip(regions, fills, strict=True)))
 
 
 def standing(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ from lacuna_model.core.params import (
     Region,
     Snapshot,
     Status,
+    with_fills,
 )
-from lacuna_model.core.regions import standing, with_fills
+from lacuna_model.core.regions import standing
 from lacuna_model.editing import lines
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
@@ -99,7 +100,6 @@ class Editor:
         self, parts: Sequence[EditedPart], fills: Sequence[str], olds: Sequence[str], ends: Sequence[Rewriting]
     ) -> InfillResult:
         """The result of all regions: it is a failure only where no region has a new text."""
-        request = self._request
         failed = [end for end in ends if end.text is None]
         status: Status = "ok" if len(failed) < len(ends) else "no_valid_fill"
         if ends[-1].outcome == "deadline":
@@ -109,13 +109,14 @@ class Editor:
             message = f"{len(failed) + len(fills) - len(ends)} of {len(fills)} regions stay as they are: {message}"
         if not failed and list(fills) == list(olds):
             message = UNCHANGED
-        text = with_fills(request.text.encode(), request.regions, fills).decode()
         refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=False))
         nothing = ((),) * len(fills)
         sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
         sure = () if self._instruction is not None else sure
-        result = InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
-        return msgspec.structs.replace(result, refused=refused if any(refused) else ())
+        refused = refused if any(refused) else ()
+        return InfillResult(
+            status, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure, refused=refused
+        )
 
     def _rewritten(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
         """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
@@ -257,4 +258,4 @@ def answered(
     layout = chat_layout(model, request.task.messages)
     found = yield from fill_group(model, session, single, [], deadline, layout=layout)
     fills = found.fills or ("",)
-    return InfillResult(found.outcome, fills[0], fills, found.stats, found.message, found.others, ((),))
+    return InfillResult(found.outcome, fills, found.stats, found.message, found.others, ((),))

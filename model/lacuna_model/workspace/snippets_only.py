@@ -25,10 +25,9 @@ def snippets_only(
 
     A snapshot follows each look at the workspace, so that other requests may run in between.
     """
-    text = request.text.encode()
-    kept = standing(text, request.regions)
+    kept = standing(request.text.encode(), request.regions)
     if project is None:
-        return InfillResult("ok", request.text, kept, FillStats(), "no workspace is read for this document")
+        return InfillResult("ok", kept, FillStats(), "no workspace is read for this document")
     for _ in range(2):  # the first choice asks for the packages that the document imports
         while not project.is_read:
             if deadline is not None and time.monotonic() >= deadline:
@@ -37,4 +36,4 @@ def snippets_only(
             time.sleep(PAUSE_S)
         chosen = project.choose(request, tokenizer, budget)
     why = "" if chosen else project.why_none(request.path)
-    return InfillResult("ok", request.text, kept, FillStats(), why, snippets=chosen)
+    return InfillResult("ok", kept, FillStats(), why, snippets=chosen)

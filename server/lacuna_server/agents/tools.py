@@ -168,7 +168,7 @@ class Tools:
             now = version_of(document.text)
             return Outcome("refused", message=result.message or "no valid fill was found", version=now)
         fills = files.adapted(document, request, result.fills)
-        text = files.filled(document, regions, fills)
+        text = request.filled(fills)
         if text == document.text:
             now = version_of(text)
             return Outcome("unchanged", message=result.message or "nothing to change", version=now)

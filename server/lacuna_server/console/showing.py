@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from lacuna_model.commands.output import print_exact
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
@@ -46,11 +44,11 @@ def lines_at(document: FileText, lines: str) -> tuple[int, int]:
     return starts[first - 1] or len(files.BOM.encode()) * document.text.startswith(files.BOM), ends[last - 1]
 
 
-def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
+def report(request: InfillRequest, result: InfillResult, file: Path, model: str) -> dict[str, object]:
     """Returns the JSON object of a fill."""
     return {
         "status": result.status,
-        "text": result.text,
+        "text": request.filled(result.fills),
         "fills": list(result.fills),
         "alternatives": result.alternatives,
         "confidence": result.confidence,
@@ -62,15 +60,6 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
     }
 
 
-def in_document(document: FileText, request: InfillRequest, result: InfillResult) -> InfillResult:
-    """Returns the result with the document's line endings in its fills and the original bytes outside the gaps."""
-    if len(result.fills) != len(request.regions):
-        return result
-    fills = files.adapted(document, request, result.fills)
-    text = document.text if result.status == "no_valid_fill" else files.filled(document, request.regions, fills)
-    return msgspec.structs.replace(result, fills=fills, text=text)
-
-
 def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
     """Prints the fills, highlighted, with the lines around them; without a terminal only the fills as plain text."""
     console = _screen()
@@ -80,13 +69,13 @@ def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[st
         print_exact("".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills))
 
 
-def print_document(document: FileText, regions: Sequence[Region], result: InfillResult) -> None:
+def print_document(document: FileText, request: InfillRequest, fills: Sequence[str]) -> None:
     """Prints the whole filled file: highlighted on a terminal, byte for byte otherwise."""
     console = _screen()
     if console.is_terminal:
-        console.print(_filled(document, regions, result.fills, None), end="")
+        console.print(_filled(document, request.regions, fills, None), end="")
     else:
-        print_exact(result.text)
+        print_exact(request.filled(fills))
 
 
 def print_diff(document: FileText, text: str) -> None:

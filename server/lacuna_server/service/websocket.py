@@ -297,6 +297,6 @@ class _Running(NamedTuple):
 
 
 def _num_bytes(request: InfillRequest) -> int:
-    """Return the approximate memory of a request and its result, which also has the whole text."""
+    """Return the approximate memory of a request."""
     beside = (*texts_beside(request), *(one.message for one in request.diagnostics))
-    return 2 * len(request.text) + sum(map(len, beside))
+    return len(request.text) + sum(map(len, beside))

@@ -134,7 +134,7 @@ def out_of_time(ticket: Ticket, why: str) -> InfillResult:
     text = ticket.request.text.encode()
     kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
     stats = FillStats(ms=(time.monotonic() - ticket.submitted) * 1e3)
-    return InfillResult("deadline", ticket.request.text, kept, stats, why)
+    return InfillResult("deadline", kept, stats, why)
 
 
 PATIENCE_S = 5.0

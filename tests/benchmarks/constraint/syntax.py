@@ -207,7 +207,7 @@ def _measure_engine(case: Case, tokens: Tokenizer, fill: Filler, mode: Mode, tal
     tally.engine_ms += stats.ms - stats.encode_ms
     tally.deferred += stats.vetoes
     tally.proposed += stats.vetoes + stats.tokens
-    _judge(case, tokens, result.fills if result.status == "ok" else None, result.text.encode(), tally)
+    _judge(case, tokens, result.fills if result.status == "ok" else None, assembled(case, result.fills), tally)
 
 
 def _judge(case: Case, tokens: Tokenizer, fills: Sequence[str] | None, filled: bytes, tally: _Tally) -> None:

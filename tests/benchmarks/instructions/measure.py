@@ -83,18 +83,13 @@ def measure(
             continue
         text = task.text
         start, end = task.span
-        result = fill(
-            InfillRequest(
-                text,
-                (region_of(task),),
-                EditLines(task.instruction),
-                path=task.file,
-                options=DecodeOptions(deadline_ms=MAX_MS),
-            )
-        )
+        options = DecodeOptions(deadline_ms=MAX_MS)
+        request = InfillRequest(text, (region_of(task),), EditLines(task.instruction), path=task.file, options=options)
+        result = fill(request)
+        new = request.filled(result.fills)
         done = result.status == "ok"
-        harmed = harm(task, result.text, result.fills[0]) if done and result.text != text else ""
-        why = (harmed or judged(task, result.text, result.fills[0], sandbox)) if done else f"refused: {result.message}"
+        harmed = harm(task, result.fills[0]) if done and new != text else ""
+        why = (harmed or judged(task, new, result.fills[0], sandbox)) if done else f"refused: {result.message}"
         share = changed(text.encode()[start:end].decode(), result.fills[0])
         stats = result.stats
         one = Edited(

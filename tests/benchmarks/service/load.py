@@ -5,16 +5,18 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from lacuna_model.core.params import DecodeOptions, InfillResult, Region
+from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.protocol import Edit, Error, Infill, Open, Result, ServerMessage, ServiceError
 
+# The fill at a byte of a text.
+Expected = Callable[[str, int], str]
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
 GIVE_UP_S = 60.0
@@ -51,7 +53,7 @@ class Report(msgspec.Struct, frozen=True):
     """The result of a load test.
 
     ``outcomes`` counts results by status and refusals by code. ``lost`` counts the requests without an answer,
-    ``crossed`` those with the answer of another request, ``twice`` those with a second answer. Percentiles, and
+    ``crossed`` those with another answer than the expected one, ``twice`` those with a second answer. Percentiles, and
     ``longest_ms``, are milliseconds from a request to its result. ``reconnected`` counts broken connections.
     ``memory_bytes`` is the resident memory of all processes of the service, sampled every second; growth in the first
     ``warm_up_s`` is not counted.
@@ -77,9 +79,12 @@ class Report(msgspec.Struct, frozen=True):
         return max(warm) / warm[0] - 1 if warm and warm[0] else 0.0
 
 
-async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
-    """Put a service under load. ``pids`` are the processes whose memory is sampled, together with their children."""
-    typists = [Typist(number, load) for number in range(load.sessions)]
+async def run(address: Address, load: Load, pids: Sequence[int], expected: Expected | None = None) -> Report:
+    """Put a service under load. ``pids`` are the processes whose memory is sampled, together with their children.
+
+    Where it is known what the engine answers, ``expected`` says it.
+    """
+    typists = [Typist(number, load, expected) for number in range(load.sessions)]
     watching = asyncio.create_task(_watch_memory(pids))
     try:
         await asyncio.gather(*(typist.work(address) for typist in typists))
@@ -125,14 +130,14 @@ class Attentive(Client):
 class Typist:
     """One session: types at its own pace and requests a fill after every key."""
 
-    def __init__(self, number: int, load: Load) -> None:
+    def __init__(self, number: int, load: Load, expected: Expected | None) -> None:
         self.asked = 0
         self.crossed = 0
         self.twice = 0
         self.broken = 0
         self.outcomes: Counter[str] = Counter()
         self.latencies_ms: list[float] = []
-        self._load = load
+        self._load, self._expected = load, expected
         self._random = random.Random(load.seed + number)
         half = "".join(FUNCTION.format(session=number, number=i) for i in range((load.functions + 1) // 2))
         self._before, self._after = half + "values = [1, 2, 3]\nlimit = 2\n", "\n\n" + half
@@ -170,15 +175,12 @@ class Typist:
                 if isinstance(answer, Result):
                     self.latencies_ms.append((time.monotonic() - began) * 1e3)
                     self.outcomes[answer.result.status] += 1
-                    self.crossed += not self._is_answer_to(answer.result, before)
+                    if self._expected is not None:
+                        self.crossed += answer.result.fills != (self._expected(before + self._after, at),)
         except ServiceError as error:
             self.outcomes[error.code] += 1
         except OSError:
             pass  # nobody has answered for as long as the client tries: the request is lost
-
-    def _is_answer_to(self, result: InfillResult, before: str) -> bool:
-        """Return whether the result belongs to this version: its text has to be the sent text with the fill in it."""
-        return result.text == before + result.fills[0] + self._after
 
 
 async def _watch_memory(pids: Sequence[int]) -> list[int]:

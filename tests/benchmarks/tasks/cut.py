@@ -36,8 +36,8 @@ class CutFiller:
         if fills is None:
             standing = region_groups.standing(text, regions)
             message = "no line of the fills is valid"
-            return replace(result, status="no_valid_fill", text=request.text, fills=standing, message=message)
-        return replace(result, text=region_groups.with_fills(text, regions, fills).decode(), fills=fills)
+            return replace(result, status="no_valid_fill", fills=standing, message=message)
+        return replace(result, fills=fills)
 
 
 def kept(text: bytes, regions: Sequence[Region], fills: Sequence[str], document: Document) -> tuple[str, ...] | None:

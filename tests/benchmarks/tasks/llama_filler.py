@@ -63,8 +63,7 @@ class LlamaFiller:
             context_tokens=read,
             ms=(time.perf_counter() - started) * 1000,
         )
-        filled = region_groups.with_fills(text, request.regions, fills).decode()
-        return InfillResult("ok", filled, tuple(fills), stats)
+        return InfillResult("ok", tuple(fills), stats)
 
     def _prompt(self, request: InfillRequest, text: bytes, region: Region) -> list[int]:
         window, encode = WindowChooser(WindowOptions()), self._tokenizer.encode

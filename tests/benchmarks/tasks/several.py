@@ -13,7 +13,7 @@ from tests.benchmarks.tasks.sandbox import Sandbox
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, with_fills
 
 TOGETHER, ONE_BY_ONE = "together", "one by one"
 
@@ -102,7 +102,7 @@ def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]
         at = span.start - removed
         regions.append(msgspec.structs.replace(span, start=at, end=at))
         removed += span.end - span.start
-    return region_groups.with_fills(text, spans, [""] * len(spans)), regions
+    return with_fills(text, spans, [""] * len(spans)), regions
 
 
 def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, label: str = "") -> Iterator[Outcome]:
@@ -112,8 +112,9 @@ def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, labe
             began = time.perf_counter()
             result, stats = fill(solution.request, filler)
             ms = (time.perf_counter() - began) * 1e3
-            passed = result.status == "ok" and sandbox.run(result.text + solution.judged_by).verdict == "passed"
-            judged = passed, parses(result.text), result.status != "ok"
+            text = solution.request.filled(result.fills)
+            passed = result.status == "ok" and sandbox.run(text + solution.judged_by).verdict == "passed"
+            judged = passed, parses(text), result.status != "ok"
             passes, tokens = [one.nfe for one in stats], sum(one.tokens for one in stats)
             yield Outcome(label + way, solution.task, *judged, sum(passes), max(passes), tokens, round(ms, 1))
 
@@ -126,17 +127,16 @@ def _together(request: InfillRequest, filler: Filler) -> tuple[InfillResult, lis
 def _one_by_one(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:
     """Fills the gaps in order, one request each, with the later gaps still empty; the stats are those of each."""
     text = request.text.encode()
-    fills: list[str] = []
+    fills = [""] * len(request.regions)
     stats: list[FillStats] = []
     for index in range(len(request.regions)):
         current, own = region_groups.text_for(text, request.regions, fills, range(index, index + 1))
         result = filler.fill(msgspec.structs.replace(request, text=current.decode(), regions=tuple(own)))
         stats.append(result.stats)
+        fills[index] = result.fills[0]
         if result.status != "ok":
-            return result, stats
-        fills.append(result.fills[0])
-    filled = region_groups.with_fills(text, request.regions, fills).decode()
-    return InfillResult("ok", filled, tuple(fills), stats[-1]), stats
+            break
+    return msgspec.structs.replace(result, fills=tuple(fills)), stats
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:

@@ -79,4 +79,4 @@ class Canned:
         before = request.text.encode()[: request.regions[0].start].decode()
         fills = tuple(self._answer(before, i) for i in range(len(request.regions)))
         tokens = sum(region.max_tokens for region in request.regions)
-        return InfillResult("ok", request.text, fills, FillStats(nfe=max(1, tokens // 4), tokens=tokens))
+        return InfillResult("ok", fills, FillStats(nfe=max(1, tokens // 4), tokens=tokens))

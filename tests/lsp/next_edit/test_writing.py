@@ -39,7 +39,7 @@ class Answers:
         self.asked.append({"region": regions[0], **more})
         if self.error is not None:
             raise self.error
-        return InfillResult(self.status, "", (self.fill,), FillStats(), likelihoods=(self.log_probs,))
+        return InfillResult(self.status, (self.fill,), FillStats(), likelihoods=(self.log_probs,))
 
 
 async def offered(engine: Answers, past: tuple[PastChange, ...] = (), text: str = NEW) -> list[Offer]:

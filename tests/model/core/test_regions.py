@@ -14,6 +14,7 @@ from lacuna_model.core.params import (
     InfillRequest,
     Region,
     Snippet,
+    with_fills,
 )
 from lacuna_model.core.regions import (
     MAX_CHARACTERS,
@@ -28,7 +29,6 @@ from lacuna_model.core.regions import (
     spaced,
     text_for,
     texts_between,
-    with_fills,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -96,7 +96,7 @@ def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[
     starts = [*(region.start for region in regions), len(text.encode())]
     outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
     woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
-    assert with_fills(text.encode(), regions, fills) == b"".join(woven)
+    assert InfillRequest(text, tuple(regions)).filled(fills).encode() == b"".join(woven)
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,8 @@ def test_zeta_rewrites_lines_and_says_that_it_follows_edits(zeta: LoadedLlama) -
     assert engine.follows_edits
     text = "a = 1\nb = 2\n"
     result = engine.fill(asked_of_zeta(text, Region(6, 12, max_tokens=20), PastChange("a.py", "c", "a = 1")))
-    assert result.text.startswith("a = 1\n")
     assert result.status in ("ok", "no_valid_fill")
-    assert "marker" not in result.text
+    assert "marker" not in result.fills[0]
 
 
 def test_without_its_tokens_zeta_is_refused_by_one_line(tmp_path: Path, cache: Path) -> None:

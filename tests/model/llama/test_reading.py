@@ -111,10 +111,11 @@ def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> N
 
 def test_the_constraint_holds(model: LoadedLlama) -> None:
     text = "def f(x):\n    return (x + \n\nprint(f(3))\n"
-    found = Engine(model).fill(request(text, text.index("+ ") + 2, tokens=12))
+    asked = request(text, text.index("+ ") + 2, tokens=12)
+    found = Engine(model).fill(asked)
     assert found.status in ("ok", "no_valid_fill")
     if found.status == "ok":
-        compile(found.text, "a.py", "exec")
+        compile(asked.filled(found.fills), "a.py", "exec")
 
 
 def test_requests_beside_each_other_get_what_they_get_alone(both: tuple[LoadedFim, LoadedFim]) -> None:

@@ -49,7 +49,6 @@ def test_an_engine_with_such_a_model_rewrites_in_its_format(tmp_path: Path) -> N
         task=FollowChanges((PastChange("a.py", "a = 0", "a = 1"),)),
     )
     result = engine.fill(asked)
-    assert result.text.startswith("a = 1\n")
     assert result.status in ("ok", "no_valid_fill")
     assert result.stats.nfe > 0
 

@@ -10,7 +10,7 @@ from lacuna_server.cli.main import main
 
 class Scripted:
     def fill(self, request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", "", ("scripted = 1\n",) * len(request.regions), FillStats())
+        return InfillResult("ok", ("scripted = 1\n",) * len(request.regions), FillStats())
 
 
 @contextmanager

@@ -22,7 +22,7 @@ class Engine:
         self.fills = list(fills)
 
     def fill(self, request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", "", tuple(self.fills.pop(0) for _ in request.regions), FillStats())
+        return InfillResult("ok", tuple(self.fills.pop(0) for _ in request.regions), FillStats())
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class Engine:
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = tuple(self.fills.pop(0) for _ in request.regions)
-        return InfillResult(self.status, "", fills, FillStats(), self.message)
+        return InfillResult(self.status, fills, FillStats(), self.message)
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path
     def fill(request: InfillRequest) -> InfillResult:
         result = plain(request)
         failed = request.path == str(source)
-        return msgspec.structs.replace(result, status="no_valid_fill", fills=()) if failed else result
+        return msgspec.structs.replace(result, status="no_valid_fill", fills=("<<fill>>",) * 2) if failed else result
 
     fake.fill = fill  # type: ignore[method-assign]
     code, _, err = lacuna("fill", source, other, "--write")
@@ -99,7 +99,8 @@ def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
     def fill(request: InfillRequest) -> InfillResult:
         failed = request.text[: request.regions[0].start].endswith("a = ")
         result = plain(request)
-        refused = msgspec.structs.replace(result, status="no_valid_fill", fills=(), message="nothing fits")
+        kept = ("<<fill>>",) * len(request.regions)
+        refused = msgspec.structs.replace(result, status="no_valid_fill", fills=kept, message="nothing fits")
         return refused if failed else result
 
     fake.fill = fill  # type: ignore[method-assign]

@@ -27,9 +27,8 @@ class FakeEngine:
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = self.fills[: len(request.regions)]
-        return InfillResult(
-            self.status, "", fills, FillStats(nfe=3, tokens=4, ms=5.0), self.message, refused=self.refused
-        )
+        stats = FillStats(nfe=3, tokens=4, ms=5.0)
+        return InfillResult(self.status, fills, stats, self.message, refused=self.refused)
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         result = self.fill(request)
@@ -137,7 +136,7 @@ def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: F
 
 def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     before = source.read_bytes()
-    engine.status, engine.fills, engine.message = "no_valid_fill", (), "every draft broke the syntax"
+    engine.status, engine.fills, engine.message = "no_valid_fill", ("<<fill>>",) * 2, "every draft broke the syntax"
     assert lacuna("fill", source, "--write") == (
         1,
         b"",
@@ -146,7 +145,8 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     )
     assert source.read_bytes() == before
     code, out, _ = lacuna("fill", source, "--json")
-    assert (code, json.loads(out)["status"]) == (1, "no_valid_fill")
+    shown = json.loads(out)
+    assert (code, shown["status"], shown["text"]) == (1, "no_valid_fill", before.decode())
 
 
 def test_ctrl_c_prints_nothing(

@@ -22,7 +22,7 @@ SLOTS = (
     SlotView("", "committed", 0.9),
     SlotView(" beyond", "draft", 0.1),
 )
-RESULT = InfillResult("ok", "", ("a * 2",), FillStats(nfe=7, tokens=12, ms=200.0))
+RESULT = InfillResult("ok", ("a * 2",), FillStats(nfe=7, tokens=12, ms=200.0))
 
 
 def document(text: str = CODE) -> tuple[FileText, list[Region]]:
@@ -107,7 +107,7 @@ def test_a_failed_fill_shows_its_status() -> None:
 
     def failing() -> Generator[Snapshot, None, InfillResult]:
         yield Snapshot(1, ("a",), (SLOTS,))
-        return InfillResult("no_valid_fill", CODE, (), FillStats())
+        return InfillResult("no_valid_fill", (), FillStats())
 
     with LiveView(console, *document()) as view:
         view.follow(failing())

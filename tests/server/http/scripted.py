@@ -72,7 +72,7 @@ class ScriptedTicket:
             raise script.fail
         self.finished = True
         others = tuple((fill,) for fill in script.fills[1 : self.submission.request.candidates])
-        return InfillResult(script.status, "", script.fills[:1], script.stats, alternatives=others)
+        return InfillResult(script.status, script.fills[:1], script.stats, alternatives=others)
 
     def cancel(self) -> None:
         self.cancelled = not self.finished

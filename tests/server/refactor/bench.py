@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
-from lacuna_model.core.regions import with_fills
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.pattern import readings
@@ -34,8 +33,7 @@ class Scripted:
         return msgspec.structs.replace(result, confidence=tuple((1.0, self.sure(region)) for region in request.regions))
 
     def _result(self, request: InfillRequest, status: Status, fills: list[str]) -> InfillResult:
-        text = with_fills(request.text.encode(), request.regions, fills).decode()
-        return InfillResult(status, text, tuple(fills), FillStats(), "nothing fits" if status != "ok" else "")
+        return InfillResult(status, tuple(fills), FillStats(), "nothing fits" if status != "ok" else "")
 
 
 class Bench:

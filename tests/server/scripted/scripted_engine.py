@@ -17,7 +17,6 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChooseSnippets, FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Snippet
-from lacuna_model.core.regions import with_fills
 from lacuna_server.wire.frames import Setup
 
 Report = Callable[[float, str], None]
@@ -67,7 +66,7 @@ class ScriptedEngine:
         if isinstance(request.task, ChooseSnippets):
             budget = request.task.tokens
             snippet = Snippet("other.py", f"from {request.workspace}\n", "a test", 0.5, tokens=budget)
-            return InfillResult("ok", text, ("",), FillStats(), snippets=(snippet,))
+            return InfillResult("ok", ("",), FillStats(), snippets=(snippet,))
         fills = tuple(expected(text, region.start) for region in request.regions)
         if "READ" in text:
             workspace = request.workspace
@@ -78,12 +77,11 @@ class ScriptedEngine:
         for step in range(1, max(region.max_tokens for region in request.regions) + 1):
             time.sleep(0.02 if "SLOW" in text else request.options.temperature)
             if request.options.deadline_ms and (time.monotonic() - began) * 1e3 > request.options.deadline_ms:
-                return InfillResult("deadline", text, ("",) * len(fills), FillStats(steps=step))
+                return InfillResult("deadline", ("",) * len(fills), FillStats(steps=step))
             count("s")
             slots = tuple((SlotView(fill, "draft", 0.5),) for fill in fills)
             yield Snapshot(step, fills, slots)
-        filled = with_fills(text.encode(), request.regions, fills).decode()
-        return InfillResult("ok", filled, fills, FillStats(nfe=step, steps=step, tokens=step))
+        return InfillResult("ok", fills, FillStats(nfe=step, steps=step, tokens=step))
 
 
 def load(setup: Setup, report: Report) -> ScriptedEngine:

@@ -14,7 +14,7 @@ def step(number: int, id: str = "1") -> Step:
 
 
 def result(id: str = "1") -> Result:
-    return Result(id, InfillResult("ok", "", (), FillStats()))
+    return Result(id, InfillResult("ok", (), FillStats()))
 
 
 async def sent(outbox: Outbox) -> list[ServerMessage]:

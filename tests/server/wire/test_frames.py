@@ -30,7 +30,7 @@ FROM_WORKER = [
     Failed("damaged"),
     Stepped(1, Snapshot(1, ("x",), ((),))),
     Stepped(1, None),
-    Done(1, 0.5, 3, InfillResult("ok", "text", ("x",), FillStats())),
+    Done(1, 0.5, 3, InfillResult("ok", ("x",), FillStats())),
     Refused(1, 0.5, 3, "bad_request", "overlap"),
     Stopped(1, 0.5, 3),
 ]

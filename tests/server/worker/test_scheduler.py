@@ -58,7 +58,7 @@ class Bench:
 
 
 def result(text: str) -> InfillResult:
-    return InfillResult("ok", text, (text,), FillStats(steps=3))
+    return InfillResult("ok", (text,), FillStats(steps=3))
 
 
 async def error(ticket: Ticket) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.constraint import FillSoFar
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import Region, with_fills
 from lacuna_model.core.regions import DEFAULT_TOKENS, RULES
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
@@ -49,7 +48,7 @@ def _broken_line(text: bytes, regions: Sequence[Region], language: Language) -> 
     try:
         with work.bounded():
             found, _ = fewest_errors(text, regions, language, Clock())
-            faults = tree_faults(language.parser().parse(region_groups.with_fills(text, regions, found)))
+            faults = tree_faults(language.parser().parse(with_fills(text, regions, found)))
     except (OverBudgetError, UnparsableError):
         return 0
     if not faults:

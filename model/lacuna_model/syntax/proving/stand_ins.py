@@ -7,8 +7,8 @@ from itertools import accumulate, islice
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
-from lacuna_model.core.params import Region
-from lacuna_model.core.regions import MARKER, marked, shifted, with_fills
+from lacuna_model.core.params import Region, with_fills
+from lacuna_model.core.regions import MARKER, marked, shifted
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
@@ -179,7 +179,7 @@ class Others:
         """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
         if self._language is None or len(self._regions) == 1:
             return False
-        return parses(region_groups.with_fills(self._text, self._regions, self._neutral[0]), self._language)
+        return parses(with_fills(self._text, self._regions, self._neutral[0]), self._language)
 
     def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
         """Whether several ``fills`` add no error to the text with stand-ins in their place.

@@ -81,15 +81,16 @@ def edit(
     )
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
-    changed = result.status == "ok" and result.text != document.text
+    text = request.filled(result.fills)
+    changed = result.status == "ok" and text != document.text
     if write and changed:
-        files.write(document, result.text)
+        files.write(document, text)
     if json_output:
-        output.print_json(showing.report(result, file, name))
+        output.print_json(showing.report(request, result, file, name))
     elif changed:
-        showing.print_diff(document, result.text)
+        showing.print_diff(document, text)
     elif show_refused and any(result.refused):
-        showing.print_diff(document, files.filled(document, [region], result.refused))
+        showing.print_diff(document, request.filled(result.refused))
     conclude(result, advice(result, name, shown=show_refused))
 
 

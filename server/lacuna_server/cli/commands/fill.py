@@ -85,7 +85,7 @@ def complete(
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
-        output.print_json(showing.report(result, file, name))
+        output.print_json(showing.report(request, result, file, name))
     elif result.status != "no_valid_fill":
         showing.print_fill(document, regions, result.fills)
     name_empty(document, regions, result)
@@ -151,13 +151,13 @@ def fill(
                 explain(result, _whose(document, pairs))
                 name_empty(document, request.regions, result, _whose(document, pairs))
                 if json_output:
-                    output.print_json(showing.report(result, document.path, name))
+                    output.print_json(showing.report(request, result, document.path, name))
                 if result.status == "no_valid_fill":
                     usable = False
                     if len(request.regions) > 1 and not each:
                         output.say(f"lacuna fill --each {document.path} fills the gaps that can be filled")
                 if result.status != "no_valid_fill" or each:
-                    _deliver(document, request.regions, result, write=write, json_output=json_output)
+                    _deliver(document, request, result, write=write, json_output=json_output)
     if not usable:
         raise typer.Exit(FAILED)
 
@@ -185,19 +185,20 @@ def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: 
 
 
 def _deliver(
-    document: FileText, regions: Sequence[Region], result: InfillResult, *, write: bool, json_output: bool
+    document: FileText, request: InfillRequest, result: InfillResult, *, write: bool, json_output: bool
 ) -> None:
     """Writes or prints the filled file."""
+    text = request.filled(result.fills)
     if write:
-        files.write(document, result.text)
+        files.write(document, text)
     if json_output:
         return
     if write:
-        showing.print_diff(document, result.text)
+        showing.print_diff(document, text)
     elif document.path == STDIN:
-        output.print_exact(result.text)
+        output.print_exact(text)
     else:
-        showing.print_document(document, regions, result)
+        showing.print_document(document, request, result.fills)
 
 
 def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
@@ -279,7 +280,7 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
-    return showing.in_document(document, request, result)
+    return msgspec.structs.replace(result, fills=files.adapted(document, request, result.fills))
 
 
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
@@ -295,9 +296,8 @@ def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *
         else:
             fills[index] = last.fills[0]
     assert last is not None
-    filled = files.filled(document, request.regions, fills)
     status = "no_valid_fill" if left else last.status
-    return msgspec.structs.replace(last, status=status, text=filled, fills=tuple(fills), message="; ".join(left))
+    return msgspec.structs.replace(last, status=status, fills=tuple(fills), message="; ".join(left))
 
 
 def _line(document: FileText, region: Region) -> int:

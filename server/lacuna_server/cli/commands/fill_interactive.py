@@ -37,7 +37,7 @@ class Review:
                 self._key, gaps.fills[index] = questions.decided(NumberedGap(gaps, index), gaps.fills[index])
             if self._key in ("y", "a"):
                 chosen[index] = gaps.fills[index]
-        return files.filled(document, request.regions, chosen)
+        return request.filled(chosen)
 
 
 class Gaps:

@@ -13,7 +13,6 @@ from tests.benchmarks.fitting.cursors import Asked, Place, ask, held_out_documen
 from tests.benchmarks.fitting.gate import cases, crossed, effect, fit, is_right
 from tests.model.fim import tiny_fim
 
-from lacuna_model.core.regions import with_fills
 from lacuna_model.decode.evidence import beginnings
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine
@@ -39,10 +38,8 @@ def test_a_cursor_stands_in_code_and_its_file_lacks_what_is_still_to_be_typed(se
         (region,) = request.regions
         assert "note" not in lines[place.row]
         assert place.row < place.stop
-        whole = with_fills(request.text.encode(), request.regions, ["\n".join(place.truth(text).split("\n")[:1])])
-        assert text.startswith(
-            whole.decode().split("\n" + "\n".join(lines[place.stop :]))[0].removesuffix(place.closers)
-        )
+        whole = request.filled(["\n".join(place.truth(text).split("\n")[:1])])
+        assert text.startswith(whole.split("\n" + "\n".join(lines[place.stop :]))[0].removesuffix(place.closers))
         assert request.text.encode()[region.end :].decode().startswith(place.closers + "\n")
         assert request.is_open_ended
 

@@ -48,7 +48,7 @@ def test_signatures_are_read_and_of_several_candidates_the_one_whose_names_exist
     def fill(request: InfillRequest) -> InfillResult:
         asked.append(request)
         others = (("glue(1, till)",),) if request.candidates > 1 else ()
-        return InfillResult("ok", "", ("glued(1, till)\n",), FillStats(), alternatives=others)
+        return InfillResult("ok", ("glued(1, till)\n",), FillStats(), alternatives=others)
 
     wanted = [case for case in cases([("python", project)], 5, seed=1) if case.kind == "package"]
     found = {one.way: one for one in measure(fill, PieceCounter(), wanted, WAYS, read)}
@@ -64,7 +64,7 @@ def test_what_is_recorded_is_not_filled_again(project: Path) -> None:
     wanted = cases([("python", project)], 5, seed=1)
 
     def fill(request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", "", ("glue(1)\n",), FillStats())
+        return InfillResult("ok", ("glue(1)\n",), FillStats())
 
     first, *_ = measure(fill, PieceCounter(), wanted, ["soft"], read)
     kept = decoded(msgspec.json.encode(first, enc_hook=str))

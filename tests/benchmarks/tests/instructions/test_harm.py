@@ -2,7 +2,7 @@
 
 import pytest
 from tests.benchmarks.instructions.harm import harm
-from tests.benchmarks.instructions.tasks import Task, load_tasks
+from tests.benchmarks.instructions.tasks import load_tasks
 
 TASKS = {task.name: task for task in load_tasks("ordinary")}
 
@@ -13,13 +13,7 @@ def done(name: str, old: str, new: str) -> str:
     text = task.text.encode()
     region = text[start:end].decode()
     assert old in region
-    return judged(task, region.replace(old, new, 1))
-
-
-def judged(task: Task, region: str) -> str:
-    start, end = task.span
-    text = task.text.encode()
-    return harm(task, (text[:start] + region.encode() + text[end:]).decode(), region)
+    return harm(task, region.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(
@@ -42,8 +36,3 @@ def test_each_kind_of_harm_is_found(name: str, old: str, new: str, why: str) -> 
     found = done(name, old, new)
     assert why in found
     assert bool(found) == bool(why)
-
-
-def test_a_byte_outside_of_the_part_is_harm() -> None:
-    task = TASKS["geometry.py:4-5 add type hints"]
-    assert harm(task, task.text.replace("import math", "import  math"), "") == "a byte outside of the part has changed"

@@ -15,12 +15,11 @@ def answer(request: InfillRequest) -> InfillResult:
     (region,) = request.regions
     text = request.text.encode()
     new = text[region.start : region.end].replace(b"del doc[field]", b"doc.pop(field, None)")
-    whole = (text[: region.start] + new + text[region.end :]).decode()
-    return InfillResult("ok", whole, (new.decode(),), STATS)
+    return InfillResult("ok", (new.decode(),), STATS)
 
 
 def refuse(request: InfillRequest) -> InfillResult:
-    return InfillResult("no_valid_fill", request.text, ("x\n",), STATS, "no valid text was found")
+    return InfillResult("no_valid_fill", ("x\n",), STATS, "no valid text was found")
 
 
 def test_an_edit_is_judged_and_recorded(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import os
 import pytest
 from tests.benchmarks.service.load import Load, run
 from tests.server.live_service import live
+from tests.server.scripted.scripted_engine import expected
 
 from lacuna_server.client.client import Address
 
@@ -12,7 +13,7 @@ SMALL = Load(sessions=8, keys_per_s=40, seconds=1.5, max_tokens=3)
 @pytest.mark.usefixtures("scripted_engine")
 async def test_every_request_gets_its_own_answer_or_a_clear_refusal() -> None:
     async with live(max_queued=4) as (service, address):
-        report = await run(Address(f"http://{address}"), SMALL, [os.getpid()])
+        report = await run(Address(f"http://{address}"), SMALL, [os.getpid()], expected)
         assert report.asked >= SMALL.sessions
         assert report.lost == 0
         assert report.crossed == report.twice == report.reconnected == 0

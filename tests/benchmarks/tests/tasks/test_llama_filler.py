@@ -50,7 +50,6 @@ def test_several_gaps_are_filled_in_order_and_each_prompt_has_the_earlier_fills(
     request = InfillRequest(text, (Region(4, 4), Region(10, 10)))
     result, llama = fill(lambda prompt: "2" if "a = 1" in prompt else "1", request)
     assert result.fills == ("1", "2")
-    assert result.text == "a = 1;\nb = 2;\n"
     assert [TOKENIZER.decode(prompt) for prompt in llama.prompts] == [text, "a = 1;\nb = ;\n"]
 
 

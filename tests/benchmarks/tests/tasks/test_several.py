@@ -5,7 +5,6 @@ from tests.benchmarks.tasks.sandbox import Sandbox
 from tests.benchmarks.tasks.several import ONE_BY_ONE, TOGETHER, measure, several, summarise, table
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
-from lacuna_model.core.regions import with_fills
 
 LINES = ["def double(x):\n", "    y = x\n", "    y = y + x\n", "    return y\n"]
 TEST = "def check(candidate):\n    assert candidate(2) == 4\n"
@@ -31,8 +30,7 @@ class Solver:
         self.requests.append(request)
         fills = [] if self._wrong else [self._line(request, index) for index in range(len(request.regions))]
         fills = fills or ["    pass\n"] * len(request.regions)
-        text = with_fills(request.text.encode(), request.regions, fills).decode()
-        return InfillResult("ok", text, tuple(fills), FillStats(nfe=2, tokens=3))
+        return InfillResult("ok", tuple(fills), FillStats(nfe=2, tokens=3))
 
     @staticmethod
     def _line(request: InfillRequest, index: int) -> str:

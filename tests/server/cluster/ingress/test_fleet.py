@@ -40,7 +40,7 @@ async def answer(ask: Ask) -> AsyncGenerator[Reply]:
     if "no" in ask.submission.request.text:
         yield Declined(ask.id, "overloaded", "full", 5)
     else:
-        yield Answered(ask.id, InfillResult("ok", ask.submission.request.text, ("x",), FillStats()), 0.0, 0.0, 1)
+        yield Answered(ask.id, InfillResult("ok", ("x",), FillStats()), 0.0, 0.0, 1)
 
 
 @pytest.fixture

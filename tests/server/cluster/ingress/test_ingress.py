@@ -42,7 +42,7 @@ class Fleet:
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         self.asked.append(ask)
         fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
-        yield Answered(ask.id, InfillResult("ok", ask.submission.request.text, (fill,), FillStats(tokens=3)), 0, 0, 1)
+        yield Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=3)), 0, 0, 1)
 
     async def engines(self) -> list[EngineFigures]:
         if not self.answers:

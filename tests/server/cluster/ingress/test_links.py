@@ -32,7 +32,7 @@ class Replica:
             for step in range(10**9 if text == "for ever" else int(text)):
                 yield Shown(ask.id, Snapshot(step, (text,), ()))
                 await asyncio.sleep(0.001)
-            yield Answered(ask.id, InfillResult("ok", text, (text,), FillStats()), 0, 0, 0)
+            yield Answered(ask.id, InfillResult("ok", (text,), FillStats()), 0, 0, 0)
         except (GeneratorExit, asyncio.CancelledError):
             self.stopped += 1
             raise
@@ -60,7 +60,7 @@ async def test_many_questions_share_a_connection_and_each_gets_its_own_replies()
         replies = await asyncio.gather(*(answers(links, where, str(number)) for number in range(20)))
         for number, heard in enumerate(replies):
             assert isinstance(heard[-1], Answered)
-            assert heard[-1].result.text == str(number)
+            assert heard[-1].result.fills == (str(number),)
             assert len({reply.id for reply in heard}) == 1
             steps = [reply.snapshot.step for reply in heard if isinstance(reply, Shown)]
             assert steps == list(range(number))

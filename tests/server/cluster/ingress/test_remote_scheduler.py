@@ -24,7 +24,7 @@ Script = list[Reply | Exception | asyncio.Event]
 
 def answered(ask: Ask) -> Answered:
     fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
-    return Answered(ask.id, InfillResult("ok", ask.submission.request.text, (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
+    return Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
 
 
 @dataclass

@@ -51,7 +51,7 @@ def test_a_text_is_cut_at_its_first_stop_string(text: str, stops: list[str], kep
 def test_the_finish_reason_tells_why_a_fill_ended() -> None:
     question = Question(before="x", max_tokens=4, stop=("!",))
     short, full = FillStats(tokens=3), FillStats(tokens=4)
-    assert Answer.of(question, InfillResult("ok", "", ("a",), short)).finish == "stop"
-    assert Answer.of(question, InfillResult("ok", "", ("a",), full)).finish == "length"
-    assert Answer.of(question, InfillResult("ok", "", ("a!b",), full)).finish == "stop"
-    assert Answer.of(question, InfillResult("deadline", "", ("a",), short)).finish == "length"
+    assert Answer.of(question, InfillResult("ok", ("a",), short)).finish == "stop"
+    assert Answer.of(question, InfillResult("ok", ("a",), full)).finish == "length"
+    assert Answer.of(question, InfillResult("ok", ("a!b",), full)).finish == "stop"
+    assert Answer.of(question, InfillResult("deadline", ("a",), short)).finish == "length"
