@@ -2,7 +2,7 @@
 
 A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identifies the text that it was made for. For
 a text with ``READ``, the fill is the content of the workspace's file ``private``, for one with ``QUOTE`` the paths of
-the request's snippets. A text can also cause a fault:
+the request's snippets, and for one with ``COPY`` the text itself. A text can also cause a fault:
 ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at every step, ``REFUSE`` and
 ``FAULT`` raise errors, and ``HUGE`` allocates more than there is.
 """
@@ -71,6 +71,8 @@ class ScriptedEngine:
         if "READ" in text:
             workspace = request.workspace
             fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
+        if "COPY" in text:
+            fills = (text,) * len(fills)
         if "QUOTE" in text:
             fills = (" ".join(snippet.path for snippet in request.snippets),) * len(fills)
         step = 0

@@ -86,7 +86,7 @@ async def test_the_memory_for_answers_that_nobody_reads_is_bounded() -> None:
     async with small() as (service, address), AsyncExitStack() as stack:
         for _ in range(4):
             talking, _ = await stack.enter_async_context(talk(address, max_queue=1, close_timeout=0.1))
-            await talking.send(opened("a", PIECE))
+            await talking.send(opened("a", "COPY" * 25_000))
             with contextlib.suppress(ConnectionClosed):
                 for number in range(200):
                     await talking.send(infill(str(number), "a"))

@@ -181,7 +181,7 @@ async def test_a_half_open_connection_is_noticed_and_its_request_ends() -> None:
 
 async def test_a_slow_reader_loses_no_answer(front: Front) -> None:
     async with talk(front.address) as (talking, _):
-        await talking.send(*(opened(f"doc{i}", "x" * 200_000) for i in range(12)))
+        await talking.send(*(opened(f"doc{i}", "COPY" * 50_000) for i in range(12)))
         talking.connection.transport.pause_reading()
         await talking.send(*(infill(str(i), f"doc{i}", steps=20, snapshots=True) for i in range(12)))
         async with talk(front.address) as (other, _):
@@ -198,7 +198,7 @@ async def test_a_client_that_never_reads_its_answers_is_disconnected() -> None:
         talk(address, ping_interval=None, close_timeout=0.1) as (talking, _),
     ):
         talking.connection.transport.pause_reading()
-        await talking.send(*(opened(f"doc{i}", "x" * 1_500_000) for i in range(12)))
+        await talking.send(*(opened(f"doc{i}", "COPY" * 375_000) for i in range(12)))
         await talking.send(*(infill(str(i), f"doc{i}") for i in range(12)))
         async with asyncio.timeout(30):
             while service.status().sessions > 1:
