@@ -19,7 +19,7 @@ from websockets.exceptions import WebSocketException
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
-from lacuna_server.wire.documents import applied
+from lacuna_server.wire.documents import apply
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -169,7 +169,7 @@ class Client:
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
         document = self._documents[uri]
-        document.text = applied(document.text, edits)
+        apply(document.text, edits)
         document.version += 1
         self._post(Change(uri, document.version, tuple(edits)))
 

@@ -126,7 +126,7 @@ class Documents:
         try:
             if change.version <= document.version:
                 raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
-            document.text = applied(document.text, change.edits)
+            apply(document.text, change.edits)
             self._check_size(change.uri, len(document.text))
             self._share.take(document.num_bytes - before)
         except ServiceError:
@@ -140,9 +140,8 @@ class Documents:
 
         Raises ServiceError ``bad_request`` or ``too_large``.
         """
-        if not edits:
-            return document.text
-        text = applied(document.text, edits)
+        text = bytearray(document.text) if edits else document.text
+        apply(text, edits)
         self._check_size(document.uri, len(text))
         return text
 
@@ -151,8 +150,9 @@ class Documents:
 
         Raises ServiceError ``unknown_document`` or ``bad_request``.
         """
-        text = self._find(change.uri).text
-        return Change(change.uri, change.version, (Edit(0, len(text), applied(text, change.edits).decode()),))
+        old = self._find(change.uri).text
+        apply(new := bytearray(old), change.edits)
+        return Change(change.uri, change.version, (Edit(0, len(old), new.decode()),))
 
     def close(self, uri: str) -> None:
         """Close a document; does nothing where it is not open."""
@@ -181,37 +181,38 @@ class Documents:
             raise ServiceError("too_large", f"the document has {size} bytes, {self._max_bytes} are allowed")
 
 
-def applied(text: bytes | bytearray, edits: Sequence[Edit]) -> bytearray:
-    """Return ``text`` after edits, one after the other, in time linear in the text and the edits.
+def apply(text: bytearray, edits: Sequence[Edit]) -> None:
+    """Apply edits to a text, one after the other, in time linear in the text and the edits.
 
-    Raises ServiceError ``bad_request`` at the first edit that is out of range or splits a character.
+    Raises ServiceError ``bad_request``, and changes nothing, where an edit is out of range or splits a character.
     """
-    pieces = _Pieces(text)
+    pieces = _Pieces([text] if len(edits) == 1 else _cut(text))
     for edit in edits:
         pieces.replace(edit.start, edit.end, edit.text.encode())
-    return bytearray().join(pieces.all)
+    if len(edits) > 1:
+        text[:] = bytearray().join(pieces.all)
 
 
 class _Pieces:
     """A text in pieces, so that an edit moves no more than one piece."""
 
-    def __init__(self, text: bytes | bytearray) -> None:
-        self.all = _cut(bytearray(text))
-        self._size = len(text)
-        # The piece of the last edit, and its offset: the next edit is often near.
-        self._index = self._base = 0
+    def __init__(self, pieces: list[bytearray]) -> None:
+        self.all = pieces
+        self._size = sum(map(len, pieces))
+        # The piece of the last edit, its index and its offset: the next edit is often near.
+        self._edited, self._index, self._base = bytearray(), 0, 0
 
     def replace(self, start: int, end: int, new: bytes) -> None:
         if not 0 <= start <= end <= self._size:
             raise ServiceError("bad_request", f"edit {start}..{end} lies outside {self._size} bytes")
-        piece = self._seek(start, end)
+        if len(self._edited) > 2 * PIECE:
+            self.all[self._index : self._index + 1] = _cut(self._edited)
+        self._edited = piece = self._seek(start, end)
         for at in (start, end):
             if within_character(piece, at - self._base):
                 raise ServiceError("bad_request", f"the edit's offset {at} lies within a character")
         piece[start - self._base : end - self._base] = new
         self._size += len(new) - (end - start)
-        if len(piece) > 2 * PIECE:
-            self.all[self._index : self._index + 1] = _cut(piece)
 
     def _seek(self, start: int, end: int) -> bytearray:
         """Return the piece with the bytes at both offsets, which is made of several where it has to be."""

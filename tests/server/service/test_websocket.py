@@ -82,13 +82,13 @@ async def test_a_document_is_opened_changed_and_filled(subprotocol: str, front: 
 
 async def test_many_edits_are_applied_in_order_and_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
-    applied = documents.applied
+    apply = documents.apply
 
-    def noted(text: bytes, edits: Sequence[Edit]) -> bytearray:
+    def noted(text: bytearray, edits: Sequence[Edit]) -> None:
         threads.append((len(edits), threading.current_thread() is threading.main_thread()))
-        return applied(text, edits)
+        apply(text, edits)
 
-    monkeypatch.setattr(documents, "applied", noted)
+    monkeypatch.setattr(documents, "apply", noted)
     async with live() as (_, address), talk(address) as (talking, _):
         edits = tuple(Edit(at, at + 1, "b") for at in range(1, 2001))
         await talking.send(opened("a", "a" * 2001), Change("a", 2, edits), Change("a", 3, (Edit(0, 0, "c"),)))

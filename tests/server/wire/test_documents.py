@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.wire.documents import PIECE, Documents, Pool, applied
+from lacuna_server.wire.documents import PIECE, Documents, Pool, apply
 from lacuna_server.wire.protocol import Change, Edit, Open, ServiceError
 
 
@@ -109,7 +109,11 @@ def test_edits_across_a_long_text_are_applied_in_order() -> None:
             text[edit.start : edit.end] = edit.text.encode()
             done.append(edit)
     assert len(done) > 500
-    assert applied(plain, done) == text
+    apply(edited := bytearray(plain), done)
+    assert edited == text
+    with pytest.raises(ServiceError, match="lies within a character"):
+        apply(edited, [Edit(0, 0, "x"), Edit(len(text) - 1, len(text), "")])
+    assert edited == text
     opened = Documents(max_documents=1, max_bytes=10 * PIECE)
     opened.open(Open(URI, plain.decode(), 1))
     opened.change(opened.folded(Change(URI, 2, tuple(done))))
