@@ -265,14 +265,14 @@ class FimContext:
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         first, *later = (self._prompt(gap) for gap in range(len(self._suffixes)))
-        tracks = _tracks_of([first, *later])
-        unread, total = sum(track.num_unread for track in tracks), sum(len(track.ids) for track in tracks)
+        chains = [*later, first]
+        total, unread = sum(len(track.ids) for track in _tracks_of(chains)), _num_unread(chains)
         yield from self.reader.ending()
         # The next pass reads the end of the first gap's prompt, and may read none of later gaps.
-        for chains, leaves in ((later, False), ([first], not ahead)):
-            while (left := sum(track.num_unread for track in _tracks_of(chains))) > (2 * LAST_ROWS if leaves else 0):
-                yield from self._pieces.reading(self.reader, chains, left - LAST_ROWS if leaves else left)
-                yield
+        while (left := _num_unread(chains)) > (0 if ahead else 2 * LAST_ROWS) or _num_unread(later):
+            most = left if ahead else max(_num_unread(later), left - LAST_ROWS)
+            yield from self._pieces.reading(self.reader, chains, most)
+            yield
         if ahead:
             yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
@@ -373,6 +373,11 @@ class FimContext:
 def _tracks_of(chains: Sequence[Chain]) -> list[Track]:
     """The tracks of chains, each once."""
     return [*dict.fromkeys(track for chain in chains for track in chain)]
+
+
+def _num_unread(chains: Sequence[Chain]) -> int:
+    """The tokens of chains that are still to be read."""
+    return sum(track.num_unread for track in _tracks_of(chains))
 
 
 def _nearest(chain: Chain, count: int, behind: bool) -> list[NDArray[np.bool_]]:
