@@ -44,13 +44,11 @@ typedef struct {
     int64_t in, out, small;
 } Linear;
 
-/* Rows in 8 bit: codes [rows, in], and per row the scale of every block, the sum of the codes of every group, and
- * -MIDDLE times that, where the sums of its products begin. */
+/* Rows in 8 bit: codes [rows, in], and per row the scale of every block and the sum of the codes of every group. */
 typedef struct {
     int8_t *codes;
     float *scale;
     int16_t *sum;
-    int32_t *start;
 } Codes;
 
 static int64_t blocks_of(int64_t width) { return (width + BLOCK - 1) / BLOCK; }
@@ -60,26 +58,23 @@ static Codes take_codes(char **free_from, int64_t rows, int64_t width) {
     codes.codes = (int8_t *)take(free_from, rows * width);
     codes.scale = (float *)take(free_from, rows * blocks_of(width) * 4);
     codes.sum = (int16_t *)take(free_from, rows * width / GROUP * 2);
-    codes.start = (int32_t *)take(free_from, rows * width / GROUP * 4);
     return codes;
 }
 
 static int64_t codes_bytes(int64_t rows, int64_t width) {
-    return padded(rows * width) + padded(rows * blocks_of(width) * 4) + padded(rows * width / GROUP * 2) +
-           padded(rows * width / GROUP * 4);
+    return padded(rows * width) + padded(rows * blocks_of(width) * 4) + padded(rows * width / GROUP * 2);
 }
 
 /* The codes from row `first` on. */
 static Codes codes_from(Codes codes, int64_t first, int64_t width) {
     return (Codes){codes.codes + first * width, codes.scale + first * blocks_of(width),
-                   codes.sum + first * (width / GROUP), codes.start + first * (width / GROUP)};
+                   codes.sum + first * (width / GROUP)};
 }
 
 static void quantize(const float *x, int64_t width, Codes to, int64_t row) {
     int8_t *codes = to.codes + row * width;
     float *scales = to.scale + row * blocks_of(width);
     int16_t *sums = to.sum + row * width / GROUP;
-    int32_t *starts = to.start + row * width / GROUP;
     for (int64_t start = 0; start < width; start += BLOCK) {
         int64_t end = start + BLOCK < width ? start + BLOCK : width;
         Floats peak = all(1e-8f);
@@ -94,7 +89,6 @@ static void quantize(const float *x, int64_t width, Codes to, int64_t row) {
                 store_codes(codes + i, __builtin_convertvector(code, Ints));
             }
             sums[group / GROUP] = (int16_t)total(sum);
-            starts[group / GROUP] = -MIDDLE * sums[group / GROUP];
         }
     }
 }
@@ -139,14 +133,12 @@ static inline __attribute__((always_inline)) void add_bytes(const int rows, Code
     }
 }
 
-/* Adds to the dot products of every row those with one group of 4-bit weights, whose sums begin with `starts`. */
-static inline __attribute__((always_inline)) void add_group(const int rows, const int8_t *codes, const int32_t *starts,
-                                                            int64_t in, const Block *block, int group,
-                                                            Ints dots[ROWS][2]) {
+/* Adds to the dot products of every row those with one group of 4-bit weights. */
+static inline __attribute__((always_inline)) void add_group(const int rows, const int8_t *codes, int64_t in,
+                                                            const Block *block, int group, Ints dots[ROWS][2]) {
     const uint8_t *weights = block->codes[group * GROUP / 4][0];
     Ints sums[ROWS][2];
-    EACH_ROW(r, rows)
-    sums[r][0] = sums[r][1] = MIDDLE ? repeated(starts + r * (in / GROUP) + group) : (Ints){0};
+    EACH_ROW(r, rows) sums[r][0] = sums[r][1] = (Ints){0};
 #pragma GCC unroll 8
     for (int i = 0; i < GROUP; i += 4) {
         Ints both = load_weights(weights + i * LANES), left = both & 0x0f0f0f0f, right = both >> 4 & 0x0f0f0f0f;
@@ -161,21 +153,8 @@ static inline __attribute__((always_inline)) void add_group(const int rows, cons
     }
     for (int half = 0; half < 2; half++) {
         Ints scale = load_factors(block->scale[group] + half * LANES);
-        EACH_ROW(r, rows) dots[r][half] = add_times(dots[r][half], sums[r][half], scale);
+        EACH_ROW(r, rows) dots[r][half] += times(sums[r][half], scale);
     }
-}
-
-/* Adds to the dot products of two groups what their sums began with. */
-static inline __attribute__((always_inline)) void add_middles(const int rows, const Block *block, int group, int half,
-                                                              const int16_t *sums, int64_t in, Ints dots[ROWS][2]) {
-#ifdef CENTRED
-    Ints one = load_factors(block->scale[group] + half * LANES);
-    Ints other = load_factors(block->scale[group + 1] + half * LANES), factors = (one | other << 16) * MIDDLE;
-    EACH_ROW(r, rows)
-        dots[r][half] = add_short_dots(dots[r][half], factors, repeated(sums + r * (in / GROUP) + group));
-#else
-    (void)rows, (void)block, (void)group, (void)half, (void)sums, (void)in, (void)dots;
-#endif
 }
 
 /* Adds the first `groups` groups of block number `b` of COLUMNS outputs in 4 bit of `rows` rows. */
@@ -184,18 +163,15 @@ static inline __attribute__((always_inline)) void add_block(const int rows, cons
                                                             Floats values[ROWS][2]) {
     const int8_t *codes = from.codes + first * in + b * BLOCK;
     const int16_t *sums = from.sum + first * (in / GROUP) + b * (BLOCK / GROUP);
-    const int32_t *starts = from.start + first * (in / GROUP) + b * (BLOCK / GROUP);
     Ints dots[ROWS][2], minima[ROWS][2];
     fetch_ahead(block, offsetof(Block, codes));
     EACH_ROW(r, rows) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
-    for (int group = 0; group < groups; group++) add_group(rows, codes + group * GROUP, starts, in, block, group, dots);
+    for (int group = 0; group < groups; group++) add_group(rows, codes + group * GROUP, in, block, group, dots);
     for (int group = 0; group < groups; group += 2)
-        for (int half = 0; half < 2; half++) {
+        for (int half = 0; half < 2; half++)
             EACH_ROW(r, rows)
                 minima[r][half] = add_pairs(minima[r][half], block->minimum[group / 2][half * LANES],
                                             repeated(sums + r * (in / GROUP) + group));
-            add_middles(rows, block, group, half, sums, in, dots);
-        }
     EACH_ROW(r, rows) {
         Floats scale = all(from.scale[(first + r) * blocks_of(in) + b]);
         for (int half = 0; half < 2; half++) {

@@ -46,13 +46,6 @@ static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
     return (Ints)_mm512_dpwssd_epi32((__m512i)sums, wide, (__m512i)pair);
 }
 
-#define CENTRED
-
-/* Adds to each lane the dot product of two pairs of 16-bit integers. */
-static inline Ints add_short_dots(Ints sums, Ints one, Ints other) {
-    return (Ints)_mm512_dpwssd_epi32((__m512i)sums, (__m512i)one, (__m512i)other);
-}
-
 #elif defined __AVX2__
 
 #include <immintrin.h>
@@ -98,12 +91,6 @@ static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
     return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)weights, (__m256i)codes);
 }
 
-#define CENTRED
-
-static inline Ints add_short_dots(Ints sums, Ints one, Ints other) {
-    return (Ints)_mm256_dpwssd_avx_epi32((__m256i)sums, (__m256i)one, (__m256i)other);
-}
-
 #else
 
 enum { ROWS = 4, RAISED = 0 };
@@ -123,10 +110,7 @@ static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) {
     return (Ints)_mm256_add_epi16((__m256i)sums, _mm256_maddubs_epi16((__m256i)weights, (__m256i)codes));
 }
 
-enum { MIDDLE = 0 };
-static inline Ints add_times(Ints to, Ints sums, Ints factors) {
-    return to + (Ints)_mm256_madd_epi16((__m256i)sums, (__m256i)factors);
-}
+static inline Ints times(Ints sums, Ints factors) { return (Ints)_mm256_madd_epi16((__m256i)sums, (__m256i)factors); }
 
 /* Forces the sum so far into its register. Otherwise GCC computes the products of all steps first and runs out of
  * registers. */
@@ -176,19 +160,8 @@ static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
  * group. */
 static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) { return add_dots(sums, weights, codes); }
 
-#ifdef CENTRED
-
-/* Such sums times factors of at most 16 bit are added. The sums are centred: MIDDLE times the sum of the codes less, so
- * that they fit in 16 bit. */
-enum { MIDDLE = 8 };
-static inline Ints add_times(Ints to, Ints sums, Ints factors) { return add_short_dots(to, sums, factors); }
-
-#else
-
-enum { MIDDLE = 0 };
-static inline Ints add_times(Ints to, Ints sums, Ints factors) { return to + sums * factors; }
-
-#endif
+/* Such sums times factors. */
+static inline Ints times(Ints sums, Ints factors) { return sums * factors; }
 
 #define SETTLE(sums)
 
