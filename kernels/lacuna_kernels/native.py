@@ -272,8 +272,13 @@ class NativeLayers:
         kept: Sequence[KeptRows],
         layers: int,
         added: Sequence[AddedRows] = (),
+        *,
+        kept_alone: bool = False,
     ) -> Generator[None, None, Tensor]:
-        """The same with a pause after every ``layers`` layers; the keys and values must stay where they are."""
+        """The same with a pause after every ``layers`` layers; the keys and values must stay where they are.
+
+        With ``kept_alone`` the rows have keys and values in every layer, and nothing else is known of them at the end.
+        """
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
         self._check(x, cos, sin, kept, added)
         turns, _, width = cos.shape
@@ -284,6 +289,7 @@ class NativeLayers:
             if layer:
                 yield
             count = min(layers, len(self._structs) - layer)
+            rows.kept_alone = kept_alone and layer + count == len(self._structs)
             parts = (Part * len(kept))(*(one.part(first, layer) for one, first in zip(kept, firsts, strict=True)))
             structs = byref(self._structs[layer])
             self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), structs, count, parts, len(kept))

@@ -45,12 +45,15 @@ class Span(Structure):
 
 
 class Rows(Structure):
-    """The rows of a pass, with ``turns`` angles each, and the ``spans`` of those with additions."""
+    """The rows of a pass, with ``turns`` angles each, and the ``spans`` of those with additions.
+
+    If ``kept_alone``, the last layer writes their keys and values, and does nothing else.
+    """
 
     _fields_ = (
         *((name, c_int64) for name in ("count", "turns", "heads", "groups", "width")),
         *(("spans", POINTER(Span)), ("num_spans", c_int64)),
-        *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
+        *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float), ("kept_alone", c_int)),
     )
 
 

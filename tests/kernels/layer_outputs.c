@@ -63,7 +63,7 @@ int main(void) {
     for (int64_t rows = 1; rows <= MAX_ROWS; rows += 5) {
         int64_t kept = 2 * GROUPS * WIDTH * CAPACITY;
         float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1);
-        Rows shape = {rows, 1, HEADS, GROUPS, WIDTH, NULL, 0, angle, angle, 1e-5f};
+        Rows shape = {rows, 1, HEADS, GROUPS, WIDTH, NULL, 0, angle, angle, 1e-5f, 0};
         Arena arena = {
             halves(kept), halves(kept), kept / 2, WIDTH * CAPACITY, CAPACITY, kept / 2, WIDTH * CAPACITY, WIDTH, 0,
             COUNT};

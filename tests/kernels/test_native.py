@@ -227,6 +227,17 @@ def test_keys_and_values_are_kept_where_the_pass_writes(kernels: NativeKernels) 
     assert layers.values[:, :, 45:].isnan().all()
 
 
+@pytest.mark.parametrize("pause", [1, 2])
+def test_rows_that_are_kept_alone_have_the_same_keys_and_values(kernels: NativeKernels, pause: int) -> None:
+    whole, alone = Layers(kernels, 9, 2, 40), Layers(kernels, 9, 2, 40)
+    whole.run()
+    kept = KeptRows(9, alone.keys, alone.values, alone.seen, None, None)
+    cos, sin = alone.angles.cos()[None], alone.angles.sin()[None]
+    assert len(list(alone.native.in_turns(alone.x, cos, sin, [kept], pause, kept_alone=True))) == 2 // pause - 1
+    assert torch.equal(alone.keys.nan_to_num(), whole.keys.nan_to_num())
+    assert torch.equal(alone.values.nan_to_num(), whole.values.nan_to_num())
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_result_does_not_depend_on_where_the_keys_lie_among_masked_ones(kernels: NativeKernels, seed: int) -> None:
     compact, wide = Layers(kernels, 5, 0, 301), Layers(kernels, 5, 0, 640)

@@ -87,6 +87,17 @@ def test_a_linear_equals_a_product_with_its_dense_weight(
     assert ((got - expected).abs() <= 1e-6 * most + 1e-6).all()
 
 
+@pytest.mark.parametrize("code", [0, 15])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_sums_of_the_largest_codes_do_not_overflow(kernels: NativeKernels, code: int, sign: int) -> None:
+    small = weight(32, 2 * BLOCK, least=63)
+    small = small._replace(codes=torch.full_like(small.codes, code))
+    x = torch.full((3, 2 * BLOCK), sign * 127.0)
+    got = kernels.linear(x, linear(kernels, small, torch.empty((0, 2 * BLOCK))))
+    dense = small.dense().double().T
+    assert ((got - x.double() @ dense).abs() <= 1e-6 * (x.double().abs() @ dense.abs())).all()
+
+
 def test_an_outlier_affects_the_precision_of_its_own_block_only(kernels: NativeKernels) -> None:
     part, x = weight(64, 2 * BLOCK), torch.randn((3, 2 * BLOCK), generator=torch.Generator().manual_seed(0))
     packed, front = linear(kernels, part, torch.empty((0, 2 * BLOCK))), part.dense()[:, BLOCK:]

@@ -122,13 +122,15 @@ typedef struct {
 } Span;
 
 /* The rows of a pass: cos and sin are [turns, count, width], the first turn for keys, and for queries of keys whose
- * tokens were not moved; the others are for queries of keys that were. The `spans` say which rows have additions. */
+ * tokens were not moved; the others are for queries of keys that were. The `spans` say which rows have additions. If
+ * `kept_alone`, nobody needs the rows themselves: the last layer writes their keys and values, and does nothing else. */
 typedef struct {
     int64_t count, turns, heads, groups, width;
     const Span *spans;
     int64_t num_spans;
     const float *cos, *sin;
     float eps;
+    int kept_alone;
 } Rows;
 
 /* An addition to a linear of few inputs in between: high(low(x)). */
@@ -166,7 +168,7 @@ typedef struct {
     int64_t scores_stride;
 } Between;
 
-/* A layer of a pass, the one of number `index` of its arenas. */
+/* A layer of a pass, the one of number `index` of its arenas; whether it is the `last`. */
 typedef struct {
     float *x;
     const Rows *rows;
@@ -174,6 +176,7 @@ typedef struct {
     const Part *parts;
     int64_t num_parts, index;
     const Between *between;
+    int last;
 } Step;
 
 /* y = x W^T + b (+ residual) of all rows, and in those of each span the addition of its kind. */
@@ -305,6 +308,8 @@ static void run_layer(const Step *step) {
     quantize_rows(x, layer->attn_norm, eps, count, hidden, between->normed);
     product(between->normed, rows, layer->qkv, layer->added_qkv, between, NULL, between->states);
     each((rows->heads + 2 * rows->groups) * count, place, step);
+    if (step->last && rows->kept_alone)
+        return;
     each(rows->heads * tiles_of_parts(step), attend, step);
     quantize_rows(between->mixed, NULL, eps, count, mixed, between->attended);
     product(between->attended, rows, layer->output, layer->added_output, between, x, x);
@@ -345,6 +350,6 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     between.scores = (float *)memory;
     gather(threads);
     for (int64_t index = 0; index < num_layers; index++)
-        run_layer(&(Step){x, rows, layers + index, parts, num_parts, index, &between});
+        run_layer(&(Step){x, rows, layers + index, parts, num_parts, index, &between, index == num_layers - 1});
     return 0;
 }

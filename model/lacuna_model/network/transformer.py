@@ -265,7 +265,8 @@ class Transformer:
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
-            yield from self._native.in_turns(x[0], *self.rotations.turns(positions.view(-1), parts), kept, 1)
+            turns = self.rotations.turns(positions.view(-1), parts)
+            yield from self._native.in_turns(x[0], *turns, kept, 1, kept_alone=True)
         else:
             yield from self._in_turns(x, positions, parts)
 
