@@ -8,7 +8,8 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.wire.frames import Setup
 
-STEP_S = 0.08
+# A service that waits for a core this long would leave out a step.
+STEP_S = 0.25
 FILL = "self.x + other.x,\n            self.y + other.y"
 
 
