@@ -186,7 +186,7 @@ def apply(text: bytearray, edits: Sequence[Edit]) -> None:
 
     Raises ServiceError ``bad_request``, and changes nothing, where an edit is out of range or splits a character.
     """
-    pieces = _Pieces([text] if len(edits) == 1 else _cut(text))
+    pieces = _Pieces([text] if len(edits) <= 1 else _cut(text))
     for edit in edits:
         pieces.replace(edit.start, edit.end, edit.text.encode())
     if len(edits) > 1:
