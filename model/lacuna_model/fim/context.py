@@ -26,7 +26,7 @@ from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.later_gaps import joined
 from lacuna_model.fim.pieces import ContextPieces
-from lacuna_model.fim.track import Chain, Track, unread_rows
+from lacuna_model.fim.track import Chain, Track, num_unread, unread_rows
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.text.diff import num_common, num_common_end
 
@@ -197,7 +197,7 @@ class FimContext:
     @property
     def num_unread(self) -> int:
         """Tokens of the prompts that the next pass has to read."""
-        return sum(track.num_unread for track in (self._head, *self._between, *(one.track for one in self._suffixes)))
+        return sum(track.num_unread for track in self._tracks)
 
     @torch.inference_mode()
     def missing(self, layout: Layout) -> int:
@@ -233,7 +233,7 @@ class FimContext:
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id, self._first)
         self._resize(len(prompts.suffixes))
         # The fills of an earlier request are not needed any more.
-        self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
+        self.reader.tracks = self._tracks
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
         for track in self.reader.tracks:
@@ -265,13 +265,12 @@ class FimContext:
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         first, *later = (self._prompt(gap) for gap in range(len(self._suffixes)))
-        chains = [*later, first]
-        total, unread = sum(len(track.ids) for track in _tracks_of(chains)), _num_unread(chains)
+        total, unread = sum(len(track.ids) for track in self._tracks), self.num_unread
         yield from self.reader.ending()
         # The next pass reads the end of the first gap's prompt, and may read none of later gaps.
-        while (left := _num_unread(chains)) > (0 if ahead else 2 * LAST_ROWS) or _num_unread(later):
-            most = left if ahead else max(_num_unread(later), left - LAST_ROWS)
-            yield from self._pieces.reading(self.reader, chains, most)
+        while (left := self.num_unread) > (0 if ahead else 2 * LAST_ROWS) or num_unread(later):
+            most = left if ahead else max(num_unread(later), left - LAST_ROWS)
+            yield from self._pieces.reading(self.reader, [*later, first], most)
             yield
         if ahead:
             yield from self._refreshing()
@@ -345,6 +344,11 @@ class FimContext:
             yield
         return True
 
+    @property
+    def _tracks(self) -> list[Track]:
+        """The tracks of all prompts."""
+        return [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
+
     def chain(self, gap: int) -> Chain:
         """The tracks before a gap's fill."""
         return [*self._prompt(gap), *self._header]
@@ -368,16 +372,6 @@ class FimContext:
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:
             self._between.append(self.reader.new())
-
-
-def _tracks_of(chains: Sequence[Chain]) -> list[Track]:
-    """The tracks of chains, each once."""
-    return [*dict.fromkeys(track for chain in chains for track in chain)]
-
-
-def _num_unread(chains: Sequence[Chain]) -> int:
-    """The tokens of chains that are still to be read."""
-    return sum(track.num_unread for track in _tracks_of(chains))
 
 
 def _nearest(chain: Chain, count: int, behind: bool) -> list[NDArray[np.bool_]]:

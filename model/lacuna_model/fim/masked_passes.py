@@ -6,7 +6,6 @@ the draft (parallel drafting, as PARD does, arXiv 2504.18583). Masks and their k
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain as joined
 from time import perf_counter
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 from lacuna_kernels import likeliest
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
-from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.track import Chain, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.linear import Linear
 from lacuna_model.network.transformer import Network
@@ -40,7 +39,7 @@ class WantedSlots:
     @property
     def unread(self) -> int:
         """How many tokens the pass has to read."""
-        return sum(track.num_unread for track in set(joined.from_iterable(self.chains)))
+        return num_unread(self.chains)
 
     def masks(self, wanted: int, most: int) -> list[int]:
         """How many masks may follow each chain, of so many ``wanted``, where there are ``most`` positions."""

@@ -22,7 +22,7 @@ from torch import Tensor
 from lacuna_kernels import likeliest
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
-from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.track import Chain, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Network
@@ -73,7 +73,7 @@ class Wanted:
     @property
     def num_unread(self) -> int:
         """The rows of a pass over it."""
-        return sum(track.num_unread for track in {track for asked in self.asked for track in asked.chain})
+        return num_unread(asked.chain for asked in self.asked)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import torch
 
-from lacuna_model.fim.track import Chain
+from lacuna_model.fim.track import Chain, num_unread
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.devices import HOST
 
@@ -46,7 +46,7 @@ class ContextPieces:
             return
         began = perf_counter()
         if self._whole:
-            unread = sum(track.num_unread for track in {track for chain in chains for track in chain})
+            unread = num_unread(chains)
             yield from reader.reading(chains, rows)
             self.took(min(rows, unread), (perf_counter() - began) * 1e3)
             return

@@ -32,7 +32,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.summaries import EndRule, parted
-from lacuna_model.fim.track import Track
+from lacuna_model.fim.track import Track, num_unread
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -296,7 +296,8 @@ class FimReader:
             return list(parts)
         fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
         yield from self._drafts.preparing(fills)
-        rows = self._context.num_unread + self._beside + sum(len(part.draft) + 1 for part in parts)
+        unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
+        rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
         found = list[FillInPass]()
         for part in parts:
             found.append(self._guessed(part, self._drafts, fills[part.fill.key], rows) if part.drafts else part)

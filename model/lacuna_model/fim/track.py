@@ -4,7 +4,7 @@ So what the host does for a pass depends on the tokens that have changed since t
 the context.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -160,3 +160,8 @@ class Track:
 
 
 Chain = Sequence[Track]
+
+
+def num_unread(chains: Iterable[Chain]) -> int:
+    """The tokens that a pass over chains has to read; they may share tracks."""
+    return sum(track.num_unread for track in {track for chain in chains for track in chain})
