@@ -13,12 +13,11 @@ import pytest
 
 from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.hub import atomic
+from training.archives import fetch
 from training.corpus import build_packages
-from training.sources.download import fetch
-from training.sources.pypi import PyPI
-from training.stored.documents import Document, DocumentWriter, read_documents
-from training.stored.manifest import Manifest
-from training.stored.packages import CorpusError, Package, Role, read_packages
+from training.packages import CorpusError, Package, Role, read_packages
+from training.registries import PyPI
+from training.stored import Document, DocumentWriter, Manifest, read_documents
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
 
