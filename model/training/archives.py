@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from lacuna_model.core.errors import DownloadError, NotPublishedError
-from lacuna_model.hub.sources import shortened
+from lacuna_model.hub.download import shortened
 from training.files import language_of
 from training.packages import CorpusError, Package
 

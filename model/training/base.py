@@ -17,6 +17,8 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import Rotations
 
 BLOCKS, SCALE = ".blocks", ".scale"
+# Rows whose logits are in memory at once.
+HEAD_ROWS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,10 @@ class Base:
             x = x + linear("output", mixed.reshape(len(x), -1))
             x = x + linear("down", self._gated(linear("gate_up", self._mlp_in(layer, x))))
         return self._last(x).view(*rows.anchor.shape, -1)
+
+    def likeliest(self, states: Tensor) -> Tensor:
+        """The likeliest tokens [N] of states [N, H]."""
+        return torch.cat([F.linear(part, self.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])
 
     def _linear(self, layer: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
         return F.linear(x, layer[name], layer.get(name + ".bias"))

@@ -91,12 +91,12 @@ def train(
     while (share := done(found)) < 1:
         whole = next(batches)
         batch, wanted = whole.first(round(len(whole) * found.share)), round(rows * found.share)
+        loss: Tensor | None = None
         try:
             loss = step(batch, wanted, share)
         except torch.OutOfMemoryError:
             if found.share <= LEAST_SHARE:
                 raise
-            loss = None
         if loss is None:  # outside of the handler, whose error holds the memory
             found.share /= 2
             torch.cuda.empty_cache()

@@ -9,7 +9,7 @@ import msgspec
 from packaging.metadata import RawMetadata, parse_email
 from packaging.utils import parse_wheel_filename
 
-from lacuna_model.hub.sources import pip_download
+from lacuna_model.hub.download import pip_download
 from training.archives import Licences, Registry, Releases, fetch
 from training.licences import FileLicences, permissive_licence
 from training.packages import CorpusError, Package

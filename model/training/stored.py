@@ -1,6 +1,5 @@
 """The corpus on disk: its documents, and the record of what came of each package."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -123,10 +122,6 @@ class Manifest(msgspec.Struct, kw_only=True):
     totals: dict[str, Total] = {}
     tokenizer: str | None = None
     packages: list[PackageRecord] = []
-
-    def dropped(self) -> Counter[str]:
-        """Returns how often each reason for omitting files or packages occurred."""
-        return sum((Counter(record.dropped) for record in self.packages), Counter[str]())
 
     def write(self, path: Path) -> None:
         """Writes the manifest as indented JSON, atomically; raises CorpusError if that fails."""

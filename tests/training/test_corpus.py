@@ -91,7 +91,6 @@ def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, 
         "delta": {"not published": 1},
     }
     assert manifest.totals["python/train"].bytes == len(module("two"))
-    assert manifest.dropped()["vendored"] == 1
     assert msgspec.json.decode((tmp_path / "out/manifest.json").read_bytes(), type=Manifest) == manifest
     assert steps[0] == (0, 4, "alpha 1")
     assert steps[-1] == (4, 4, "done")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.loading.rows_file import RowsConfig, additions, dense, stored
-from training.base import Base, Read, Rows
+from training.base import HEAD_ROWS, Base, Read, Rows
 from training.feeding import Batch
 
 # Rows of a group: its prompt's keys are read once for all of them. A multiple of 8 for the kernels of attention.
@@ -28,8 +28,6 @@ RATE, WARM_UP, LAST_RATE = 1e-3, 0.03, 0.05
 BETAS = (0.9, 0.98)
 # The spread of the first masks around the mean of all embeddings, as a share of their spread.
 NOISE = 0.1
-# Rows whose logits are in memory at once.
-HEAD_ROWS = 2048
 # More than any vocabulary has: what a cut head cannot say counts as wrong where drafts are measured.
 ALL_TOKENS = 1 << 40
 # Anchors that are measured at once.
@@ -227,7 +225,7 @@ class Fit(Trainable):
         right, wanted = torch.zeros(2, self._masks + 1, device=self._base.device)
         for batch in batches:
             read, prompts = self._read(batch)
-            own = _argmax(self._base, read.states.flatten(0, 1)).view_as(prompts.ids)
+            own = self._base.likeliest(read.states.flatten(0, 1)).view_as(prompts.ids)
             reached = prompts.reached(self._masks, ALL_TOKENS)
             drafted = self._drafted(reached, read)
             held = prompts.anchors()
@@ -246,7 +244,7 @@ class Fit(Trainable):
         read = self._base.read(batch.ids)
         greedy = batch.greedy
         if greedy is None:
-            greedy = _argmax(self._base, read.states.flatten(0, 1)).view_as(batch.ids)
+            greedy = self._base.likeliest(read.states.flatten(0, 1)).view_as(batch.ids)
         return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill, batch.greedy is not None)
 
     @torch.no_grad()
@@ -280,11 +278,6 @@ class Fit(Trainable):
             parts = (torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot))
             for some in map(Rows, *parts):
                 hidden = self._base.denoised(self.tensors["masks"], self.tensors, some, read)
-                said = _argmax(self._base, hidden.flatten(0, 1)).view_as(some.anchor)
+                said = self._base.likeliest(hidden.flatten(0, 1)).view_as(some.anchor)
                 found[some.prompt, some.anchor[:, 0], : said.shape[1]] = said
         return found
-
-
-def _argmax(base: Base, states: Tensor) -> Tensor:
-    """The likeliest tokens of states [N, H]."""
-    return torch.cat([F.linear(part, base.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])

@@ -14,9 +14,9 @@ from lacuna_model.loading.rows_file import RowsConfig
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training import loop
-from training.base import Base, Rows, dense
+from training.base import HEAD_ROWS, Base, Rows, dense
 from training.loop import Progress, Run
-from training.masks.fitting import HEAD_ROWS, RANK, RATE, Trainable
+from training.masks.fitting import RANK, RATE, Trainable
 from training.masks.training import plain_form
 from training.rows.samples import Kind, RowSample, samples
 
@@ -99,7 +99,7 @@ class RowsFit(Trainable):
         for some in batches:
             batch = self._batch(some)
             hidden = self._base.followed(batch.own, self.tensors, batch.rows, self._base.read(batch.ids))
-            said = self._likeliest(hidden)
+            said = self._base.likeliest(hidden.flatten(0, 1)).view(hidden.shape[:2])
             losses += float(self._scored(hidden, batch)[1]) * len(some)
             for index, one in enumerate(some):
                 begin, end = one.answer - one.first - 1, len(one.ids) - one.first - 1
@@ -147,10 +147,6 @@ class RowsFit(Trainable):
             apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, -1.0))
             gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
         return gradient.view_as(hidden), loss
-
-    def _likeliest(self, hidden: Tensor) -> Tensor:
-        parts = torch.split(hidden.flatten(0, 1), HEAD_ROWS)
-        return torch.cat([F.linear(part, self._base.head).argmax(-1) for part in parts]).view(hidden.shape[:2])
 
 
 class Trained(msgspec.Struct):

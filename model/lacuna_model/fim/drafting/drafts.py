@@ -18,9 +18,8 @@ from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedT
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
-from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.proposal import Walk
-from lacuna_model.prior.suffix_array import MAX_MATCH
+from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment
+from lacuna_model.prior.matching import Walk
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3

@@ -10,8 +10,7 @@ from lacuna_model.decode.fill import Key
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
-from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.suffix_array import token_type
+from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
 MODEL = tiny_fim.loaded()
 ENCODE = MODEL.tokenizer.encode

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.model import tiny
 
-from lacuna_model.snippets.beside import MAX_READ, beside
+from lacuna_model.snippets.defined import MAX_READ, beside
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
