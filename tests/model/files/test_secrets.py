@@ -110,21 +110,8 @@ def test_code_that_only_mentions_credentials_is_not_taken_for_one(text: str) -> 
 
 def test_texts_of_nothing_but_words_of_rules_end() -> None:
     """Each word brings the rules of a service, and each rule looks at the whole text."""
-    words = (
-        "adobe",
-        "airtable",
-        "linear",
-        "live_",
-        "ext_",
-        "Basic ",
-        "sig=",
-        "secret_",
-        "pat",
-        "1Aa" * 9,
-        "=",
-        " ",
-        "'",
-    )
+    words = ("adobe", "airtable", "linear", "live_", "ext_", "Basic ", "sig=", "secret_", "pat")
+    words += ("1Aa" * 9, "=", " ", "'")
     for text in ("".join(words) * 4_000, "".join(f"{word} = " for word in words) * 4_000, "aB1" * 130_000):
         holds_credential(text)
 

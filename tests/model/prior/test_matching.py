@@ -59,14 +59,8 @@ def test_following_a_match_equals_matching_again(
         assert seen(match) == seen(longest_match(segments, context))
 
 
-def segments(*documents: list[int]) -> list[Segment]:
-    return [
-        Segment(IndexedDocuments.index({str(i): document for i, document in enumerate(documents)}, token_type(1000)))
-    ]
-
-
 def test_a_walk_follows_a_match_and_finds_another_one_after_a_different_token() -> None:
-    walk = Walk(segments([1, 2, 3, 4, 5], [8, 9]), [1, 2])
+    walk = Walk([segment({"a": [1, 2, 3, 4, 5], "b": [8, 9]})], [1, 2])
     taken = []
     for _ in range(2):
         proposal = walk.proposal()
