@@ -70,3 +70,7 @@ class NameJudge(Protocol):
     def ends(self, fill: str, start: int) -> bool:
         """Whether the name that begins at ``start`` ends in the fill."""
         ...
+
+    def ended(self, fill: str) -> str:
+        """A fill that ends here: its last word goes on as the text behind the gap does, and ends."""
+        ...

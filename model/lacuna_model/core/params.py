@@ -187,7 +187,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     syntax: bool = True
     prior: bool = True
     drafter: bool = True
-    names: bool = False
+    names: bool = True
 
     @property
     def of_diffusion(self) -> list[str]:

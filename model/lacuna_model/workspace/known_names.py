@@ -113,7 +113,7 @@ class KnownNames:
         used = [
             (index, token.text)
             for index, token in enumerate(tokens.all)
-            if token.end > len(head) and is_name(token.text)
+            if token.end >= len(head) and is_name(token.text)  # what stands right before the gap may declare
         ]
         scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
         if scopes is None:
@@ -122,7 +122,8 @@ class KnownNames:
         own = {name for _, name, one in roles if one.declares}
         found = dict[tuple[str, str], NameUse]()
         for index, name, one in roles:
-            if one.role not in ("variable", "member") or _is_made(tokens, index):
+            is_before = tokens.all[index].end == len(head)
+            if is_before or one.role not in ("variable", "member") or _is_made(tokens, index):
                 continue
             is_member = index > 0 and tokens.texts[index - 1] in _DOTS
             receiver = _receiver(tokens, index) if is_member else ""
@@ -169,6 +170,11 @@ class KnownNames:
         shown = self._head + fill
         name = _NAME.match(shown, len(self._head) + start)
         return name is not None and name.end() < len(shown)
+
+    def ended(self, fill: str) -> str:
+        """A fill that ends here: with what the text behind the gap makes of its last word, and the end of the row."""
+        behind = re.match(r"\w*", self._after)
+        return f"{fill}{behind[0] if behind is not None else ''}\n"
 
     def _is_sure(self, shown: str, start: int, end: int) -> bool:
         """Whether a plain name is used where it stands, whatever follows: it is called, or a type, or has a member."""

@@ -40,6 +40,9 @@ class Named:
         name = WORD.match(fill, start)
         return name is not None and name.end() < len(fill)
 
+    def ended(self, fill: str) -> str:
+        return f"{fill}\n"
+
 
 class Choosing(Scripted):
     """Reads one token in a pass, or several: the candidates that a function gives, each some nats below the first."""
