@@ -125,6 +125,7 @@ class KnownFirst:
                     continue  # the other constraint takes another one
                 taken = Taken(len(before), (token, *taken.write), taken.ends, taken.stuck)
             if own.judge.ends(text, again.start):
+                own.judge.wrote_instead(text[: max(again.start, 0)])
                 own.again = None
             return taken
         return self._back(gap, fills, run, before)

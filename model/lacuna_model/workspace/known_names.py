@@ -89,6 +89,7 @@ class KnownNames:
         self._sources, self._packages, self._others = sources, packages, others
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
         self._offers: dict[str, list[str]] = {}
+        self._instead = set[str]()
 
     def read(self) -> None:
         """Read the names of the file, which takes some milliseconds for one that is new."""
@@ -120,7 +121,7 @@ class KnownNames:
             return None
         roles = [(index, name, scopes.at(index)) for index, name in used]
         own = {name for _, name, one in roles if one.declares}
-        found = dict[tuple[str, str], NameUse]()
+        found = dict[tuple[str, str, bool], NameUse]()
         for index, name, one in roles:
             is_before = tokens.all[index].end == len(head)
             if is_before or one.role not in ("variable", "member") or _is_made(tokens, index):
@@ -131,7 +132,8 @@ class KnownNames:
                 continue
             if (kind := self._kind(receiver or ".", name) if is_member else self._kind("", name)) is not None:
                 end = len(text[len(head) : tokens.all[index].end].encode())
-                found.setdefault((receiver or "." * is_member, name), NameUse(name, kind, end))
+                is_instead = fill[: max(tokens.all[index].start - len(head), 0)] in self._instead
+                found.setdefault((receiver or "." * is_member, name, is_instead), NameUse(name, kind, end, is_instead))
         return tuple(found.values())
 
     def nowhere(self, fill: str, since: int) -> int | None:
@@ -170,6 +172,10 @@ class KnownNames:
         shown = self._head + fill
         name = _NAME.match(shown, len(self._head) + start)
         return name is not None and name.end() < len(shown)
+
+    def wrote_instead(self, before: str) -> None:
+        """Take in that the name behind ``before``, the fill up to it, is written in the place of one that is nowhere."""
+        self._instead.add(plain(before))
 
     def ended(self, fill: str) -> str:
         """A fill that ends here: with what the text behind the gap makes of its last word, and the end of the row."""

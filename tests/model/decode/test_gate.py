@@ -59,4 +59,6 @@ def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
     assert found.lines[0] == pytest.approx(NOWHERE * 0.5 / (0.5 + NOWHERE * 0.5))
     assert found.lines[1] < 0.4
     assert found.unknown == 1
+    instead = [NameUse("total", "declared", 8, is_instead=True)]
+    assert judgement.knowing(fill, instead) == found._replace(unknown=0)
     assert judgement.knowing(fill, uses[:1]) is judgement

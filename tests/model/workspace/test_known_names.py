@@ -264,6 +264,13 @@ def test_a_name_may_go_on_behind_the_gap() -> None:
     assert known.nowhere(known.ended("me = Tr"), 0) is None
 
 
+def test_a_name_that_was_written_instead_of_another_one_is_told() -> None:
+    known = judged(f"{BEFORE}x = Us")
+    known.wrote_instead("")
+    known.wrote_instead("ageInfo(")
+    assert [one.is_instead for one in known.uses("ageInfo(folder, folder)") or ()] == [True, True, False]
+
+
 def test_beginnings_lead_to_known_names() -> None:
     known = judged(BEFORE)
     assert known.leads("shop.open", 5)
