@@ -174,7 +174,7 @@ class KnownNames:
         return name is not None and name.end() < len(shown)
 
     def wrote_instead(self, before: str) -> None:
-        """Take in that the name behind ``before``, the fill up to it, is written in the place of one that is nowhere."""
+        """Take in that the name behind ``before``, the fill up to it, stands in the place of one that is nowhere."""
         self._instead.add(plain(before))
 
     def ended(self, fill: str) -> str:
