@@ -10,22 +10,30 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 import numpy as np
-from rich.table import Table
+import typer
 from tests.benchmarks.constraint.newer_syntax import NEWER
-from tests.benchmarks.constraint.synthetic import Case, SyntheticModel
+from tests.benchmarks.constraint.synthetic import Case, NoiseOption, SyntheticModel, source_files
+from tests.benchmarks.figures import Row, grouped, show, times
+from tests.benchmarks.records import Records
 
+from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import Region
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.tokens.tokenizer import Tokenizer
+from training.options import ModelOption
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)
@@ -35,7 +43,6 @@ MAX_LINES = 400  # lines of a file; longer files are cut
 LONGEST = 160  # characters of a line; longer lines are usually generated
 TRIES = 60
 SMALLEST, LARGEST = 300, 60_000  # bytes of a file in a folder
-ALL = "all"
 WORD = re.compile(r"\w+|[^\w\s]+")
 BRACKET = re.compile(r"[()\[\]{}]")
 OPERATOR = re.compile(r"(?<=[\w)\]}\"']) ?(?:==|[-+*/=<>:,.&|]) ?(?=[\w(\[{\"'])")
@@ -63,20 +70,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     truth: str
     adds_error: bool
     ms: float
-
-
-class Row(msgspec.Struct, frozen=True):
-    """The results for one language, in each state of the file; ``empty`` counts the fills without any text."""
-
-    language: str
-    cursors: int
-    refused: dict[State, int]
-    share: float
-    empty: int
-    adding_errors: int
-    exact: float
-    p50: float
-    p95: float
 
 
 def cases(texts: Sequence[bytes], language: Language, tokens: Tokenizer, count: int, seed: int) -> Iterator[Typing]:
@@ -208,7 +201,7 @@ def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]
         if language is not None:
             found.setdefault(language.name, []).append(path)
     rng = Random(seed)
-    return {name: [one.read_bytes() for one in rng.sample(own, min(most, len(own)))] for name, own in found.items()}
+    return source_files(one for own in found.values() for one in rng.sample(own, min(most, len(own))))
 
 
 def _within(folder: Path) -> Iterator[Path]:
@@ -219,30 +212,48 @@ def _within(folder: Path) -> Iterator[Path]:
 
 
 def rows(answers: Sequence[Answer]) -> list[Row]:
-    """Returns the results per language, then those of all languages."""
-    languages = sorted({one.language for one in answers})
+    """The results per language and of all; the columns of the states count what is refused in each."""
     return [
-        *(_row(name, [one for one in answers if one.language == name]) for name in languages),
-        *([_row(ALL, answers)] if answers else []),
+        {
+            "language": name,
+            "cursors": len(own),
+            **{state: sum(one.state == state and bool(one.reason) for one in own) for state in STATES},
+            "refused": sum(bool(one.reason) for one in own),
+            "empty": sum(not one.reason and not one.fill.strip() for one in own),
+            "adding errors": sum(one.adds_error for one in own),
+            "exact": sum(one.fill.rstrip() == one.truth for one in own),
+            **times([one.ms for one in own]),
+        }
+        for name, own in grouped(answers, lambda one: one.language).items()
     ]
 
 
-def _row(name: str, own: Sequence[Answer]) -> Row:
-    refused = {state: sum(one.state == state and bool(one.reason) for one in own) for state in STATES}
-    p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
-    exact = sum(one.fill.rstrip() == one.truth for one in own)
-    empty = sum(not one.reason and not one.fill.strip() for one in own)
-    adding = sum(one.adds_error for one in own)
-    return Row(name, len(own), refused, sum(refused.values()) / len(own), empty, adding, exact / len(own), p50, p95)
+def unclean(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", exists=True, help="Source files, or folders of them.")
+    ],
+    count: Annotated[int, typer.Option("--cases", min=1, help="Use this many cursors per language.")] = 100,
+    files: Annotated[int, typer.Option(min=1, help="Use at most this many files per language.")] = 30,
+    languages: Annotated[str, typer.Option(help="Use only these languages, such as go,rust.")] = "",
+    noise: NoiseOption = 0.15,
+    seed: Annotated[int, typer.Option(help="Draw the files, cursors and errors with this random seed.")] = 0,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Write the fill at every cursor to this JSONL file.")
+    ] = None,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Complete lines in files that are cut off, broken or in newer syntax, and count the fills that are refused."""
+    tokens, texts = load_tokenizer(model), sample(paths, files, seed)
+    wanted = [require_language(name) for name in (languages.split(",") if languages else texts)]
+    with Records(records, Answer, anew=True) as written, output.counting("cursors", count * len(wanted)) as advance:
+        for language in wanted:
+            for typing in cases(texts.get(language.name, ()), language, tokens, count, seed):
+                written.add(answer(typing, tokens, noise, seed))
+                advance()
+    show(rows(written.found), json_output)
 
 
-def table(found: Sequence[Row]) -> Table:
-    """Returns a table with one row per language."""
-    grid = Table(title="refused in files that are not clean")
-    for column in ("language", "cursors", *STATES, "refused", "empty", "adding errors", "exact", "p50 ms", "p95 ms"):
-        grid.add_column(column, justify="left" if column == "language" else "right")
-    for row in found:
-        counts = [str(row.refused[state]) for state in STATES]
-        shares = (f"{row.share:.1%}", str(row.empty), str(row.adding_errors), f"{row.exact:.0%}")
-        grid.add_row(row.language, str(row.cursors), *counts, *shares, f"{row.p50:,.0f}", f"{row.p95:,.0f}")
-    return grid
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("unclean")(unclean)

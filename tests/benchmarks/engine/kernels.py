@@ -6,19 +6,23 @@ are checked and timed there, in the shapes of a small model's layers, in 8 bit a
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Annotated
 
 import msgspec
-import numpy as np
 import torch
 import torch.nn.functional as F
-from rich.table import Table
+import typer
+from tests.benchmarks.figures import Row, percentile, ratio, show
 from torch import Tensor
 
-from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, quantised, reference
+from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, native, quantised, reference
 from lacuna_kernels.native import NativeKernels, PackedLinear
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import models
+from lacuna_model.network.devices import choose_device, choose_threads
 from lacuna_model.network.linear import quantize_rows
 
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
@@ -39,21 +43,7 @@ CLOSE = {torch.float32: 1e-4, torch.bfloat16: 1.6e-2, torch.int8: 2e-2}
 
 Result = Tensor | tuple[Tensor, ...]
 Kernel = Callable[[], Result]
-
-
-class KernelCost(msgspec.Struct, frozen=True):
-    """A kernel and its reference: microseconds per call (None if not timed) and the largest difference.
-
-    The difference is relative to the greatest value; ``right`` means that it is small enough.
-    """
-
-    kernel: str
-    rows: int
-    p50_us: float | None
-    p95_us: float | None
-    reference_p50_us: float | None
-    difference: float
-    right: bool
+FAILED = 1
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -67,10 +57,11 @@ class Case(msgspec.Struct, frozen=True):
 
 
 @torch.inference_mode()
-def bench_kernels(device: torch.device, *, runs: int, native: NativeKernels | None = None) -> list[KernelCost]:
-    """Returns the cost of every kernel for several numbers of rows, and its difference from the reference.
+def measure(device: torch.device, *, runs: int, linears: NativeKernels | None = None) -> list[Row]:
+    """The microseconds of a call of every kernel and its reference, for several numbers of rows, and their difference.
 
-    On a CPU only the ``native`` linears are timed. Raises RequestError if Triton's kernels are not available.
+    The largest difference is relative to the greatest value; *right* is 1 where it is small enough. What is not timed
+    takes 0: on a CPU all but the ``linears`` in C. Raises RequestError if Triton's kernels are not available.
     """
     on_gpu = device.type == "cuda"
     if not on_gpu:
@@ -78,8 +69,26 @@ def bench_kernels(device: torch.device, *, runs: int, native: NativeKernels | No
     if failure := gpu.triton_failure():
         raise RequestError(f"Triton's kernels cannot be had, see `lacuna doctor`: {failure}")
     rows = ROWS if on_gpu else INTERPRETED_ROWS
-    costs = [_cost(case, runs if on_gpu else 0, device) for count in rows for case in _cases(count, device)]
-    return costs + [_cost(case, runs, device) for case in (_linear_cases(native) if native else ())]
+    found = [compared(case, runs if on_gpu else 0, device) for count in rows for case in _cases(count, device)]
+    return found + [compared(case, runs, device) for case in (_linear_cases(linears) if linears else ())]
+
+
+def compared(case: Case, runs: int, device: torch.device) -> Row:
+    """A case's row, of which so many ``runs`` are timed."""
+    difference = _difference(case.kernel(), case.plain())
+    # Kernel and reference take turns, so that a change of the clock rate affects both.
+    us = [(_time(case.kernel, device), _time(case.plain, device)) for _ in range(runs)]
+    own, plain = [one for one, _ in us], [other for _, other in us]
+    return {
+        "kernel": case.name,
+        "rows": case.rows,
+        "us p50": percentile(own, 50),
+        "p95": percentile(own, 95),
+        "reference": percentile(plain, 50),
+        "times as fast": ratio(percentile(plain, 50), percentile(own, 50)),
+        "difference": f"{difference:.1e}",
+        "right": int(difference <= CLOSE[case.dtype]),
+    }
 
 
 def _cases(rows: int, device: torch.device) -> Iterator[Case]:
@@ -120,18 +129,13 @@ def _cases(rows: int, device: torch.device) -> Iterator[Case]:
 def _linear_cases(kernels: NativeKernels) -> Iterator[Case]:
     """The linears in C; their reference has the same weights in float32."""
     generator = torch.Generator().manual_seed(0)
-    for part, bits, shapes in (("layer", 8, LAYER), ("layer", 4, LAYER)):
-        for name, (out, width) in shapes.items():
+    for bits in (8, 4):
+        for name, (out, width) in LAYER.items():
             packed, weight = _packed(kernels, torch.randn(out, width, generator=generator), bits)
             for rows in LINEAR_ROWS:
                 x = torch.randn(rows, width, generator=generator)
-                yield Case(
-                    f"{part} {name.rpartition('.')[2]}, {bits} bit",
-                    rows,
-                    torch.int8,
-                    partial(kernels.linear, x, packed),
-                    partial(F.linear, x, weight),
-                )
+                own, plain = partial(kernels.linear, x, packed), partial(F.linear, x, weight)
+                yield Case(f"layer {name}, {bits} bit", rows, torch.int8, own, plain)
 
 
 def _packed(kernels: NativeKernels, weight: Tensor, bits: int) -> tuple[PackedLinear, Tensor]:
@@ -142,17 +146,6 @@ def _packed(kernels: NativeKernels, weight: Tensor, bits: int) -> tuple[PackedLi
         return kernels.bind(kernels.packed(none), torch.empty(0), None, blocks), found.dense()
     codes, scale = quantize_rows(weight)
     return kernels.pack(codes, scale, None), codes * scale[:, None]
-
-
-def _cost(case: Case, runs: int, device: torch.device) -> KernelCost:
-    difference = _difference(case.kernel(), case.plain())
-    right = difference <= CLOSE[case.dtype]
-    if not runs:
-        return KernelCost(case.name, case.rows, None, None, None, difference, right)
-    # Kernel and reference take turns, so that a change of the clock rate affects both.
-    times = np.array([[_time(call, device) for call in (case.kernel, case.plain)] for _ in range(runs)])
-    (p50, plain), (p95, _) = np.percentile(times, [50, 95], axis=0).tolist()
-    return KernelCost(case.name, case.rows, p50, p95, plain, difference, right)
 
 
 def _time(call: Kernel, device: torch.device) -> float:
@@ -180,15 +173,24 @@ def _difference(got: Result, expected: Result) -> float:
     )
 
 
-def table(costs: Sequence[KernelCost], title: str) -> Table:
-    """Returns the costs as a table."""
-    grid = Table(title=title)
-    for name in ("kernel", "rows", "p50 µs", "p95 µs", "reference p50 µs", "times as fast", "difference", "right"):
-        grid.add_column(name, justify="left" if name == "kernel" else "right")
-    for cost in costs:
-        times = ["-"] * 4
-        if cost.p50_us and cost.p95_us and cost.reference_p50_us:
-            ratio = cost.reference_p50_us / cost.p50_us
-            times = [*(f"{us:.1f}" for us in (cost.p50_us, cost.p95_us, cost.reference_p50_us)), f"{ratio:.2f}"]
-        grid.add_row(cost.kernel, str(cost.rows), *times, f"{cost.difference:.1e}", "yes" if cost.right else "NO")
-    return grid
+def kernels(
+    device: Annotated[str, typer.Option(help="Use cpu, cuda or cuda:N; by default a GPU if there is one.")] = "",
+    runs: Annotated[int, typer.Option(min=1, help="Time each kernel in this many runs of 20 calls.")] = 50,
+    json_output: JsonOption = False,
+) -> None:
+    """Check that every kernel computes the right result, and compare its time with torch's.
+
+    On a CPU Triton's kernels are interpreted and not timed. Exit with 1 if a result is wrong.
+    """
+    place = choose_device(device)
+    own = native.load(models.kernels_dir(), choose_threads()) if place.type == "cpu" else None
+    found = measure(place, runs=runs, linears=own)
+    with_flash = place.type == "cuda" and gpu.flash_attention() is not None
+    show(found, json_output, f"Kernels on {place}, {'with' if with_flash else 'without'} flash-attn")
+    if not all(row["right"] for row in found):
+        raise typer.Exit(FAILED)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("kernels")(kernels)

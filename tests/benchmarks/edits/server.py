@@ -1,26 +1,31 @@
-"""Makes the first change of real commits in a real language server, and asks what follows.
+"""The command ``next-edits``: makes the first change of real commits in a real language server, asks what follows.
 
 Each case is asked for in two ways: all places at once (``lacuna.propagate``), and one at a time
 (``textDocument/copilotInlineEdit``, again after each accepted edit).
 """
 
-import functools
-import os
-import sys
+import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import typer
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.client import LanguageClient
-from tests.benchmarks.editor.typist import COMMAND, Typist
-from tests.benchmarks.edits.dataset import EditCase
-from tests.benchmarks.edits.judging import Verdict, judge
-from tests.benchmarks.edits.scores import Answered
+from tests.benchmarks.editor.typist import language_server
+from tests.benchmarks.edits.dataset import EditCase, load_edit_cases
+from tests.benchmarks.edits.judging import Answered, judge, rows
+from tests.benchmarks.figures import show
+from tests.benchmarks.records import Records
+from tests.benchmarks.service import own
 
 from lacuna_lsp.documents.document import ClientDocument
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
+from lacuna_model.hub.models import DEFAULT_MODEL
+from training.options import ModelOption
 
 ALL_AT_ONCE, ONE_BY_ONE = "all at once", "one by one"
 WAYS = (ALL_AT_ONCE, ONE_BY_ONE)
@@ -35,11 +40,12 @@ class Committer:
         self._client = client
         self._applied: list[types.ApplyWorkspaceEditParams] = []
         self._opened = 0
-        client.feature(types.WORKSPACE_APPLY_EDIT)(functools.partial(self._apply))
 
-    def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
-        self._applied.append(params)
-        return types.ApplyWorkspaceEditResult(applied=True)
+        def apply(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+            self._applied.append(params)
+            return types.ApplyWorkspaceEditResult(applied=True)
+
+        client.feature(types.WORKSPACE_APPLY_EDIT)(apply)
 
     async def answer(self, case: EditCase, way: str) -> Answered:
         """Returns the verdict on what is offered after a case's first change."""
@@ -139,54 +145,57 @@ def _range(span: Any) -> types.Range:
     )
 
 
-def _ignore(params: object) -> None:
-    """Takes a message that is for people."""
-
-
-@asynccontextmanager
-async def committer(*arguments: str) -> AsyncIterator[Committer]:
-    """Starts ``lacuna-lsp`` with more ``arguments``; without any it waits for the engine."""
-    client = LanguageClient("lacuna-evaluate", "1")
-    await client.start_io(sys.executable, *COMMAND, *arguments)
-    workspace = types.WorkspaceClientCapabilities(
-        workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True)
-    )
-    options = {"automatic": True, "readAhead": False}
-    params = types.InitializeParams(
-        capabilities=types.ClientCapabilities(workspace=workspace),
-        process_id=os.getpid(),
-        initialization_options=options,
-    )
-    client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(_agree)
-    client.feature(types.WINDOW_SHOW_MESSAGE)(_ignore)
-    await client.initialize_async(params)
-    client.initialized(types.InitializedParams())
-    try:
-        if not arguments:
-            await Typist(client).ready()
-        yield Committer(client)
-    finally:
-        await client.shutdown_async(None)
-        client.exit(None)
-        await client.stop()  # type: ignore[no-untyped-call]
-
-
-def _agree(params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
-    return next(iter(params.actions or ()), None)
-
-
 async def measure(
-    cases: Sequence[EditCase], ways: Sequence[str], advance: Callable[[str], None], *arguments: str
+    cases: Sequence[EditCase], ways: Sequence[str], records: Records[Answered], *arguments: str
 ) -> list[Answered]:
-    """Returns the verdicts on all cases in each way, from one language server; ``advance`` gets every way's name."""
-    found = []
-    async with committer(*arguments) as one:
-        for way in ways:
-            for case in cases:
-                try:
-                    found.append(await one.answer(case, way))
-                except JsonRpcMethodNotFound:  # a server that cannot offer one edit at a time
-                    nothing = Verdict(len(case.expected), 0, 0, 0, 0)
-                    found.append(Answered(way, case.id, case.kind, case.language, nothing, 0.0))
-            advance(way)
-    return found
+    """The verdicts on all cases in each way, from one language server with more ``arguments``.
+
+    Without any it waits for the engine.
+    """
+    options = {"automatic": True, "readAhead": False}
+    with output.counting("commits", len(cases) * len(ways)) as advance:
+        async with language_server(options, *arguments, wait=not arguments) as client:
+            one = Committer(client)
+            for way in ways:
+                for case in cases:
+                    records.add(await one.answer(case, way))
+                    advance()
+    return records.found
+
+
+def next_edits(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The commits, such as edits_dev.jsonl.gz, or a corpus.")],
+    limit: Annotated[int, typer.Option(min=0, help="Use at most this many commits; 0: all.")] = 0,
+    kind: Annotated[Literal["", "repeat", "near"], typer.Option(help="Use commits of this kind alone.")] = "",
+    way: Annotated[
+        Literal["", "all at once", "one by one"], typer.Option(help="Ask in this way only; by default, in both.")
+    ] = "",
+    without_model: Annotated[
+        bool, typer.Option("--without-model", help="Let no model run, so that the rules alone offer edits.")
+    ] = False,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Write the verdict of every commit to this JSONL file.")
+    ] = None,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Make the first change of commits in a real language server, and count which of their other changes it offers.
+
+    It is asked for all places at once (`lacuna.propagate`), and for one place after another.
+    """
+    cases = load_edit_cases(file, limit, kind)
+    ways = [way] if way else WAYS
+
+    async def run(written: Records[Answered]) -> list[Answered]:
+        if without_model:
+            return await measure(cases, ways, written, "--engine", NOWHERE)
+        async with own.service(model):
+            return await measure(cases, ways, written)
+
+    with own.runtime_folder(), Records(records, Answered, anew=True) as written:
+        show(rows(asyncio.run(run(written))), json_output)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("next-edits")(next_edits)
