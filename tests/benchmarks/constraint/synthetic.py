@@ -3,46 +3,31 @@
 import re
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-import typer
 
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
-from lacuna_model.syntax import Language, language_for
+from lacuna_model.syntax import Language
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 Shape = Literal["lines", "tokens"]
-NoiseOption = Annotated[
-    float,
-    typer.Option("--noise", min=0.0, max=1.0, help="Make the best token wrong in this share of slots; 1: in all."),
-]
 CANDIDATES = 8
 MAX_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file with gaps: its text without them, their regions, and the tokens that were removed."""
+    """A file with gaps: its text without them, their regions, the tokens that were removed, and what ails the file."""
 
     language: Language
     text: bytes
     regions: tuple[Region, ...]
     truths: tuple[tuple[int, ...], ...]
-
-
-def source_files(paths: Iterable[Path]) -> dict[str, list[bytes]]:
-    """The texts of files by language; those in no language are left out."""
-    found: dict[str, list[bytes]] = {}
-    for path in paths:
-        language = language_for(str(path))
-        if language is not None:
-            found.setdefault(language.name, []).append(path.read_bytes())
-    return found
+    state: str = "clean"
 
 
 def cut_case(

@@ -1,11 +1,13 @@
 """The command ``speed``: compares the speed with llama.cpp's, with the same weights, text and machine, in turns."""
 
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Protocol
 
 import typer
-from tests.benchmarks.engine.contexts import Context, Encode, contexts
 from tests.benchmarks.figures import Row, percentile, show
 from tests.benchmarks.tasks import llama
 from tests.benchmarks.tasks.engines import EngineFiller, Filler
@@ -20,10 +22,53 @@ from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from training.options import ModelOption
 
+Encode = Callable[[str], list[int]]
+# Large modules of plain code that every CPython ships.
+MODULES = ("argparse.py", "tarfile.py", "inspect.py", "typing.py", "subprocess.py", "shutil.py", "difflib.py")
 LENGTHS = (16, 32, 64)
 CONTEXT_TOKENS = 1100
 OURS = "lacuna"
 State = Literal["warm", "cold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A gap in real code: the text before and after it, and the line that was removed, which the user types."""
+
+    before: str
+    after: str
+    line: str
+
+
+def contexts(encode: Encode, num_tokens: int) -> Iterator[Context]:
+    """Yields disjoint pieces of about ``num_tokens`` tokens until the modules end; a third of each is suffix.
+
+    Raises LacunaError if a module cannot be read.
+    """
+    folder = Path(sysconfig.get_path("stdlib"))
+    for module in MODULES:
+        try:
+            lines = (folder / module).read_text(encoding="utf-8").splitlines(keepends=True)
+        except OSError as error:
+            raise LacunaError(f"the bench reads Python's own {module}, which is not there: {error.strerror}") from error
+        # A token often holds a line's end and the next line's indentation, so lines are measured with both.
+        sizes = [len(encode("\n" + line.rstrip("\n"))) for line in lines]
+        start = 0
+        while (end := _reach(sizes, start, num_tokens)) < len(lines):
+            gap = _reach(sizes, start, round(num_tokens * 2 / 3))
+            # The gap replaces a line of 40 characters or more if there is one, so that each run can type into it.
+            gap = max(range(gap, end), key=lambda i: (len(lines[i].strip()) >= 40, -i))
+            yield Context("".join(lines[start:gap]), "".join(lines[gap + 1 : end]), lines[gap].rstrip("\n"))
+            start = end
+
+
+def _reach(sizes: list[int], start: int, num_tokens: int) -> int:
+    """Returns the line index at which ``num_tokens`` tokens from ``start`` on are complete."""
+    total, index = 0, start
+    while index < len(sizes) and total < num_tokens:
+        total += sizes[index]
+        index += 1
+    return index
 
 
 class BenchError(LacunaError):

@@ -1,7 +1,8 @@
 """The command ``names``: fills lines of held-out projects whose next name is declared only elsewhere.
 
-That is in another file, or in a package. A case ends where that name begins. Each is filled with and without the signatures of what packages offer; with
-several candidates of which the one with the fewest unknown names is taken; and with tokens that lead to known names.
+That is in another file, or in a package. A case ends where that name begins. Each is filled with and without the
+signatures of what packages offer; with several candidates of which the one with the fewest unknown names is taken; and
+with tokens that lead to known names.
 """
 
 import re

@@ -45,12 +45,12 @@ class Load(msgspec.Struct, frozen=True):
     request.
     """
 
-    sessions: int = 50
-    keys_per_s: float = 5.0
-    seconds: float = 60.0
-    functions: int = 14
-    max_tokens: int = 16
-    deadline_ms: int = 5000
+    sessions: int
+    keys_per_s: float
+    seconds: float
+    functions: int
+    max_tokens: int
+    deadline_ms: int
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -1,5 +1,5 @@
 import pytest
-from tests.benchmarks.tasks.cut import CutFiller
+from tests.benchmarks.tasks.engines import CutFiller
 from tests.benchmarks.tests.fakes import Canned
 
 from lacuna_model.core.params import InfillRequest, Region

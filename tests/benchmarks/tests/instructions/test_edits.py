@@ -1,9 +1,8 @@
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.instructions import measure
+from tests.benchmarks.instructions.edits import measure, open_records, rows
 from tests.benchmarks.instructions.tasks import Task
-from tests.benchmarks.tasks.sandbox import Sandbox
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 
@@ -24,11 +23,14 @@ def refuse(request: InfillRequest) -> InfillResult:
 
 def test_an_edit_is_judged_and_recorded(tmp_path: Path) -> None:
     file = tmp_path / "records.jsonl"
-    with Sandbox() as sandbox:
-        with measure.open_records(file, "model", 1) as records:
-            (one,) = measure.measure([TASK], answer, sandbox, records)
-        with measure.open_records(file, "model", 1) as records:
-            (again,) = measure.measure([TASK], refuse, sandbox, records)  # not asked again
+    with open_records(file, "model", 1) as records:
+        (one,) = measure([TASK], answer, records)
+    with open_records(file, "model", 1) as records:
+        (again,) = measure([TASK], refuse, records)  # not asked again
     assert (one.why, one.nfe, one.tokens) == ("", 3, 12)
     assert one.changed == pytest.approx(1 / 8)
     assert again == one
+    with open_records(None, "model", 1) as records:
+        (refused,) = measure([TASK], refuse, records)
+    (row,) = rows([one, refused])
+    assert (row["tasks"], row["right"], row["harmful"], row["refused"], row["small edits"]) == (2, 1, 0, 1, 1)
