@@ -32,9 +32,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_fim_model_is_compared_with_llama_cpp(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fim_model_is_compared_with_llama_cpp(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "load", lambda _: tiny_fim.loaded())
     monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")

@@ -62,5 +62,7 @@ def test_of_several_candidates_the_one_whose_names_exist_is_taken_and_what_is_re
     quoted = [{one.path for one in request.snippets} for request in asked]
     assert ["paper.pyi" in paths for paths in quoted] == [False, True, True, True]
     assert [request.options.names for request in asked] == [False, False, False, True]
-    figures = [(row["way"], row["n"], row["right first lines"], row["lines with one"]) for row in rows([*found.values()])]
+    figures = [
+        (row["way"], row["n"], row["right first lines"], row["lines with one"]) for row in rows([*found.values()])
+    ]
     assert figures[:4] == [("without", 1, 0, 1), ("signatures", 1, 0, 1), ("ranked", 1, 1, 0), ("soft", 1, 0, 1)]

@@ -14,7 +14,9 @@ def test_engines_take_turns_and_are_judged_by_the_tests() -> None:
     said = {"good": "    y = 2 * x\n", "bad": "    y = 3 * x\n", "odd": "    y = (\n"}
     fillers = [Canned(name, lambda *_, text=text: text) for name, text in said.items()]
     attempts = measure(PROBLEMS, fillers, Records(None, Attempt))
-    assert [(one.engine, one.kind) for one in attempts] == [(name, kind) for kind in ("single", "multi") for name in said]
+    assert [(one.engine, one.kind) for one in attempts] == [
+        (name, kind) for kind in ("single", "multi") for name in said
+    ]
     assert [one.passed for one in attempts] == [True, False, False] * 2
     assert [one.exact for one in attempts] == [True, False, False] * 2
     assert [one.syntax_valid for one in attempts] == [True, True, False] * 2

@@ -39,5 +39,7 @@ def test_fills_made_together_and_one_by_one_are_judged_by_the_tests() -> None:
     assert [len(request.regions) for request in knows.requests] == [2, 1, 1]
     assert knows.requests[2].text == "".join(LINES[:3])  # the first gap is filled, the second still empty
     assert not any(one.passed for one in others)
-    figures = [(row["passed"], row["passes"], row["of the longest"], row["tokens"]) for row in rows([together, one_by_one])]
+    figures = [
+        (row["passed"], row["passes"], row["of the longest"], row["tokens"]) for row in rows([together, one_by_one])
+    ]
     assert figures == [(1, 2, 2, 3), (1, 4, 2, 6)]
