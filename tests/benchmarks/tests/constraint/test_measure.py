@@ -18,11 +18,11 @@ TOKENS = Tokenizer(tiny.vocabulary())
 def test_the_constraint_never_delivers_a_text_that_does_not_parse() -> None:
     texts = sample([FOLDER / "ledger.py"], 1, seed=0)
     cases = list(cut_gaps(texts, TOKENS, gaps=(1, 2), slots=(4,), count=6, seed=0))
-    assert [len(case.truths) for case in cases] == [1] * 6 + [2] * 6
+    assert {len(case.truths) for case in cases} == {1, 2}
     (noisy,) = rows([filled(case, TOKENS, [0, i], noise=0.15, strict=True) for i, case in enumerate(cases)])
-    assert noisy["refused"] + noisy["delivered, parse"] == noisy["cases"] == 12
+    assert noisy["refused"] + noisy["delivered, parse"] == noisy["cases"] == len(cases)
     (true,) = rows([filled(case, TOKENS, [0], noise=0, foresight=1, strict=True) for case in cases])
-    assert true["whole"] == true["gaps"] == 18
+    assert true["whole"] == true["gaps"] == sum(len(case.truths) for case in cases)
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
