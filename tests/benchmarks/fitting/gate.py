@@ -17,7 +17,7 @@ from tests.benchmarks.figures import show
 from tests.benchmarks.fitting.cursors import Asked, ask, held_out_documents
 from tests.benchmarks.records import Records
 
-from lacuna_lsp.suggest.dial import sure_part
+from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.commands import output
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
