@@ -28,7 +28,6 @@ from tests.gpu import (  # noqa: E402
     kernel_steps,
     mask_step,
     model_steps,
-    peer_step,
     real,
     train,
 )
@@ -113,7 +112,6 @@ STEPS = (
     Step("masks", mask_step.masks, 60),
     Step("engine 7B", engine_steps.rounds("7B"), 60),
     Step("engine 7B 8 bit", engine_steps.rounds("7B", eight_bit=True), 60),
-    Step("peer", peer_step.peer, 70),
     Step("products", kernel_steps.products, 40),
     Step("1.5B", model_steps.shape("1.5B"), 60),
     Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),

@@ -16,7 +16,7 @@ from lacuna_kernels import MAX_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
 from lacuna_kernels.gpu.elementwise import add_rms_norm, gate, rms_norm, rotary
 from lacuna_kernels.gpu.heads import RowPlaces, place_heads
-from lacuna_kernels.gpu.product import pieces, product, product_kernel
+from lacuna_kernels.gpu.product import product
 from lacuna_kernels.gpu.unmask import unmask
 from lacuna_model.network.gpu_layers import ArenaRows, placed
 from lacuna_model.network.linear import quantize_rows
@@ -159,9 +159,8 @@ def _same_bits(config: object, random: Callable[..., Tensor]) -> str:
 
 
 def products(place: Place, report: Report) -> None:
-    """Products in other tilings, beside torch's: microseconds, and GB a second of the weight."""
+    """Products beside torch's: microseconds, and GB a second of the weight."""
     shapes = [(96, 80)] if place.pretend else [(17920, 1536), (1536, 8960), (2048, 1536), (37888, 3584)]
-    tilings = [(64, 128, 4, 3, 64), (64, 64, 4, 4, 64)]
     for outputs, inputs in shapes:
         copies = 1 if place.pretend else max(1, 160_000_000 // (2 * outputs * inputs))
         weights = [torch.randn((outputs, inputs), device=place.device).bfloat16() for _ in range(copies)]
@@ -175,9 +174,6 @@ def products(place: Place, report: Report) -> None:
             add("torch", [partial(F.linear, x, weight) for weight in weights], size)
             add("ours", [partial(product, x, weight) for weight in weights], size)
             add("ours 8 bit", [partial(product, x, code, scale) for code in codes], size // 2)
-            for tiling in tilings[:1] if place.pretend else tilings * (rows > 32):
-                add(f"bf16 {tiling}", [partial(_tiled, x, tiling, weight) for weight in weights], size)
-                add(f"8 bit {tiling}", [partial(_tiled, x, tiling, code, scale) for code in codes], size // 2)
 
 
 def _add_rate(
@@ -189,18 +185,6 @@ def _add_rate(
         report.add(f"{shape} {name}", {"us": round(us, 2), "GB_s": round(read / us / 1e3)})
     except Exception as failure:
         report.add(f"{shape} {name}", f"{type(failure).__name__}: {failure}"[:300])
-
-
-def _tiled(x: Tensor, tiling: tuple[int, int, int, int, int], weight: Tensor, scale: Tensor | None = None) -> Tensor:
-    """A product in as many pieces as ours, by a tiling: outputs, inputs, warps, stages, rows."""
-    (rows, inputs), outputs, (block, step, warps, stages, tile) = x.shape, len(weight), tiling
-    steps = triton.cdiv(triton.cdiv(inputs, step), pieces(outputs, inputs)[0])
-    out = torch.empty((triton.cdiv(inputs, steps * step), rows, outputs), device=x.device)
-    product_kernel[(triton.cdiv(rows, tile), triton.cdiv(outputs, block), len(out))](
-        x, weight, weight if scale is None else scale, out, rows, outputs, inputs, steps,
-        SCALED=scale is not None, WIDE=not x.is_cuda, BR=tile, BN=block, BK=step, num_warps=warps, num_stages=stages,
-    )  # fmt: skip
-    return out
 
 
 def _tensors(found: object) -> list[Tensor]:

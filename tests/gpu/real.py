@@ -23,7 +23,6 @@ import msgspec
 import torch
 from msgspec.structs import replace
 from tests.benchmarks.tasks.dataset import Problem, load_problems, spread
-from tests.benchmarks.tasks.runner import request_for
 from tests.benchmarks.tasks.several import several
 from tests.gpu import pieces, pretended
 from tests.gpu.harness import Place, Report
@@ -122,7 +121,7 @@ def real(place: Place, report: Report) -> None:
 
 def ways(model: LoadedFim, aside: Aside, *, short: bool) -> Iterator[Way]:
     """The ways in the order of their worth; ``short``: one, of two gaps of one token."""
-    ones = [request_for(one) for one in aside.problems]
+    ones = [one.request for one in aside.problems]
     eight_bit = dataclasses.replace(model, cache_dtype=torch.int8)
     every = [
         *product((FREE, CONSTRAINED), BATCHES, [ones], [model]),

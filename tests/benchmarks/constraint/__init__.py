@@ -1,4 +1,4 @@
 """Benchmarks of the syntax constraint: the true fills it admits, what it does to noise, and files with errors.
 
-It needs no model: synthetic marginals stand for one.
+They need no model: one that is simulated stands for it.
 """

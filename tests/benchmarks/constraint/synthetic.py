@@ -20,12 +20,13 @@ MAX_TRIES = 200
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file with gaps: its text without them, their regions, and the tokens that were removed."""
+    """A file with gaps: its text without them, their regions, the tokens that were removed, and what ails the file."""
 
     language: Language
     text: bytes
     regions: tuple[Region, ...]
     truths: tuple[tuple[int, ...], ...]
+    state: str = "clean"
 
 
 def cut_case(

@@ -1,30 +1,19 @@
-"""The command ``unclean``: measures refusals in files that are cut off, broken or in newer syntax.
+"""Cursors in files that are cut off, broken or in newer syntax.
 
 Each case has its cursor in a line of a real file. The rest of the file is missing, has lost a bracket, has a duplicated
-operator, contains merge markers, or uses syntax that is newer than the parsers. A synthetic model that knows the rest
-of the line, apart from some noise, fills it: the constraint must not refuse.
+operator, contains merge markers, or uses syntax that is newer than the parsers.
 """
 
 import re
-import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
-import msgspec
-import numpy as np
-from rich.table import Table
 from tests.benchmarks.constraint.newer_syntax import NEWER
-from tests.benchmarks.constraint.synthetic import Case, SyntheticModel
+from tests.benchmarks.constraint.synthetic import Case
 
-from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import Region
-from lacuna_model.decode.denoise import denoise
-from lacuna_model.decode.fill import Fill
-from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
-from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax import Language, parses
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
@@ -34,52 +23,12 @@ AT_THE_START = 0.35  # share of cursors at the start of a line; the others are b
 MAX_LINES = 400  # lines of a file; longer files are cut
 LONGEST = 160  # characters of a line; longer lines are usually generated
 TRIES = 60
-SMALLEST, LARGEST = 300, 60_000  # bytes of a file in a folder
-ALL = "all"
 WORD = re.compile(r"\w+|[^\w\s]+")
 BRACKET = re.compile(r"[()\[\]{}]")
 OPERATOR = re.compile(r"(?<=[\w)\]}\"']) ?(?:==|[-+*/=<>:,.&|]) ?(?=[\w(\[{\"'])")
 
 
-class Typing(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with the state of its file and the row of the cursor."""
-
-    case: Case
-    state: State
-    row: int
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result at a cursor: the reason for a refusal or "", the fill, the true text, and the milliseconds.
-
-    ``adds_error`` means that the file has more errors with the fill than with an empty gap and with the true text.
-    """
-
-    language: str
-    state: State
-    row: int
-    reason: str
-    fill: str
-    truth: str
-    adds_error: bool
-    ms: float
-
-
-class Row(msgspec.Struct, frozen=True):
-    """The results for one language, in each state of the file; ``empty`` counts the fills without any text."""
-
-    language: str
-    cursors: int
-    refused: dict[State, int]
-    share: float
-    empty: int
-    adding_errors: int
-    exact: float
-    p50: float
-    p95: float
-
-
-def cases(texts: Sequence[bytes], language: Language, tokens: Tokenizer, count: int, seed: int) -> Iterator[Typing]:
+def cut_cursors(texts: Sequence[bytes], language: Language, tokens: Tokenizer, count: int, seed: int) -> Iterator[Case]:
     """Yields ``count`` cursors in files that parse, the states in turn; the same arguments give the same cases."""
     rng = Random(f"{language.name} {seed}")
     sound = [text for text in (_head(text, language) for text in texts) if text]
@@ -99,7 +48,7 @@ def _head(text: bytes, language: Language) -> str:
     return kept if parses(kept.encode() if len(lines) > MAX_LINES else text, language) else ""
 
 
-def _cut(lines: Sequence[str], language: Language, tokens: Tokenizer, state: State, rng: Random) -> Typing | None:
+def _cut(lines: Sequence[str], language: Language, tokens: Tokenizer, state: State, rng: Random) -> Case | None:
     """Returns a cursor in a random line of code with the other lines in a state, or None if the line is unsuitable."""
     row = rng.randrange(len(lines))
     line = lines[row].rstrip()
@@ -116,7 +65,7 @@ def _cut(lines: Sequence[str], language: Language, tokens: Tokenizer, state: Sta
     before = "\n".join([*above, line[:begin]]).encode()
     text = before + "".join("\n" + other for other in below).encode()
     region = Region(len(before), len(before), len(truth) + SPARE, max_lines=1, single_line=True)
-    return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above))
+    return Case(language, text, (region,), (truth,), state)
 
 
 def _spoilt(
@@ -167,82 +116,3 @@ def _is_border(lines: Sequence[str], at: int, before: bool, row: int) -> bool:
     at = at if before else at + row + 1
     following = next((line for line in lines[at + 1 :] if line.strip()), "")
     return not lines[at].strip() and following[:1].isalpha()
-
-
-def answer(typing: Typing, tokens: Tokenizer, noise: float, seed: int) -> Answer:
-    """Runs the constraint with a model that knows the wanted text, apart from some ``noise``."""
-    case = typing.case
-    model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
-    began = time.perf_counter()
-    constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
-    fills = [Fill(Gap(0), region.max_tokens) for region in case.regions]
-    loop = denoise(model, fills, [constraint], tokens, deadline=None)
-    verdict = finished(loop).verdict
-    ms = (time.perf_counter() - began) * 1e3
-    fill, truth = verdict.fills[0] if verdict.fills is not None else "", tokens.decode_bytes(case.truths[0])
-    counts = [_errors(case, one) for one in (fill.encode(), b"", truth)] if fill else [0]
-    return Answer(
-        language=case.language.name,
-        state=typing.state,
-        row=typing.row,
-        reason="" if verdict.fills is not None else verdict.message,
-        fill=fill,
-        truth=truth.decode(),
-        adds_error=counts[0] > max(counts[1:], default=0),
-        ms=ms,
-    )
-
-
-def _errors(case: Case, fill: bytes) -> int:
-    """Returns the number of errors in a case's file with a fill."""
-    text = case.text[: case.regions[0].start] + fill + case.text[case.regions[0].end :]
-    tree = case.language.parser().parse(text)
-    return len(tree_faults(tree)) + len(indentation_faults(tree, text) if case.language.columns else ())
-
-
-def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]]:
-    """Draws at most ``most`` files per language by ``seed``, from files and from all files in folders."""
-    found: dict[str, list[Path]] = {}
-    for path in sorted(file for given in paths for file in (_within(given) if given.is_dir() else [given])):
-        language = language_for(str(path))
-        if language is not None:
-            found.setdefault(language.name, []).append(path)
-    rng = Random(seed)
-    return {name: [one.read_bytes() for one in rng.sample(own, min(most, len(own)))] for name, own in found.items()}
-
-
-def _within(folder: Path) -> Iterator[Path]:
-    """Yields the files of a folder that a person may have written, by size and name."""
-    for path in folder.rglob("*.*"):
-        if path.is_file() and SMALLEST <= path.stat().st_size <= LARGEST and ".min." not in path.name:
-            yield path
-
-
-def rows(answers: Sequence[Answer]) -> list[Row]:
-    """Returns the results per language, then those of all languages."""
-    languages = sorted({one.language for one in answers})
-    return [
-        *(_row(name, [one for one in answers if one.language == name]) for name in languages),
-        *([_row(ALL, answers)] if answers else []),
-    ]
-
-
-def _row(name: str, own: Sequence[Answer]) -> Row:
-    refused = {state: sum(one.state == state and bool(one.reason) for one in own) for state in STATES}
-    p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
-    exact = sum(one.fill.rstrip() == one.truth for one in own)
-    empty = sum(not one.reason and not one.fill.strip() for one in own)
-    adding = sum(one.adds_error for one in own)
-    return Row(name, len(own), refused, sum(refused.values()) / len(own), empty, adding, exact / len(own), p50, p95)
-
-
-def table(found: Sequence[Row]) -> Table:
-    """Returns a table with one row per language."""
-    grid = Table(title="refused in files that are not clean")
-    for column in ("language", "cursors", *STATES, "refused", "empty", "adding errors", "exact", "p50 ms", "p95 ms"):
-        grid.add_column(column, justify="left" if column == "language" else "right")
-    for row in found:
-        counts = [str(row.refused[state]) for state in STATES]
-        shares = (f"{row.share:.1%}", str(row.empty), str(row.adding_errors), f"{row.exact:.0%}")
-        grid.add_row(row.language, str(row.cursors), *counts, *shares, f"{row.p50:,.0f}", f"{row.p95:,.0f}")
-    return grid

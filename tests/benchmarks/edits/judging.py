@@ -1,10 +1,11 @@
 """Judges offered edits: which of the places that an answer changes are changes of the commit, to the letter."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
+from tests.benchmarks.figures import Row, grouped, ratio, times
 
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text import diff
@@ -33,6 +34,56 @@ class Verdict(msgspec.Struct, frozen=True):
     def whole(self) -> bool:
         """Whether all expected places were found and nothing wrong was offered."""
         return self.found == self.expected and not self.wrong
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What was offered in one case: ``way`` says how it was asked for. ``ms`` is the time to the (first) answer."""
+
+    way: str
+    id: str
+    kind: str
+    language: str
+    verdict: Verdict
+    ms: float
+
+
+def rows(answered: Sequence[Answered]) -> list[Row]:
+    """The figures of every way and kind, by language and for all together.
+
+    *recall* is the share of the expected places that were found, *precision* that of the offered places that are
+    changes of the commit, *kept* that of the written characters that the commit has there, too, and *reversed* that of
+    the offered places that undo the first change. Of the cases with *nothing* to follow, *silent* had no offer.
+    """
+    result: list[Row] = []
+    for way, kind in dict.fromkeys((one.way, one.kind) for one in answered):
+        own = [one for one in answered if (one.way, one.kind) == (way, kind)]
+        for language, group in grouped(own, lambda one: one.language).items():
+            result.append({"way": way, "kind": kind, "language": language, **_figures(group)})
+    return result
+
+
+def _figures(own: Sequence[Answered]) -> Row:
+    def total(count: Callable[[Verdict], int]) -> int:
+        return sum(count(one.verdict) for one in own)
+
+    expected, found = total(lambda one: one.expected), total(lambda one: one.found)
+    offered, wrong = total(lambda one: one.offered), total(lambda one: one.wrong)
+    nothing = [one for one in own if not one.verdict.expected]
+    return {
+        "cases": len(own),
+        "expected": expected,
+        "found": found,
+        "offered": offered,
+        "wrong": wrong,
+        "whole": sum(one.verdict.whole for one in own),
+        "recall": ratio(found, expected),
+        "precision": ratio(offered - wrong, offered),
+        "kept": ratio(total(lambda one: one.kept), total(lambda one: one.written)),
+        "reversed": ratio(total(lambda one: one.reversed), offered),
+        "nothing": len(nothing),
+        "silent": sum(not one.verdict.offered for one in nothing),
+        **times([one.ms for one in own]),
+    }
 
 
 def line_edits(before: Sequence[str], after: Sequence[str]) -> Iterator[LineEdit]:

@@ -4,91 +4,58 @@ Each request is filled without drafts, with those of the project, with those of 
 model itself), and with both. Greedy fills do not depend on drafts; a fill that differs is counted.
 """
 
+import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 import msgspec
-import numpy as np
-from rich.table import Table
+import typer
+from tests.benchmarks.figures import Row, grouped, percentile, ratio, show, times
+from tests.benchmarks.held_out.cases import held_out_files
+from tests.benchmarks.tasks.dataset import load_problems, spread
 
-from lacuna_model.core.context import finished
-from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Snapshot
-from lacuna_model.decode.snapshots import shown
+from lacuna_model.backends.readers import load
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import first_costs
+from lacuna_model.hub.models import DEFAULT_MODEL
+from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 Arm = Literal["none", "project", "masks", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
 _BY_MODELS = {"masks", "both"}
-# Passes are counted by the tokens that they commit; those with so many or more are one kind.
-MAX_COUNTED = 5
 # Slots of a draft whose acceptance is shown.
 SLOTS = 8
+PassMs = Mapping[int, Sequence[float]]
 
 
 class Drafted(msgspec.Struct, frozen=True):
-    """The fills of one arm in one language ("" is all): passes, committed tokens, and times in milliseconds.
+    """A fill of one arm: passes, committed tokens, and milliseconds without the encoding of its context.
 
-    The context is encoded before. ``commits`` maps a number of tokens to the passes that committed so many (the last:
-    so many or more). ``accepted`` has, for each slot of a draft, the share of right tokens among those verified.
-    ``differing`` counts fills that differ from those of the first arm. The smaller model made so many ``drafting``
-    passes. Of requests with several gaps, ``at_once`` are the passes, and ``longest`` those of each one's longest gap
-    alone; 0 where that was not asked for.
+    ``asked`` and ``right`` count, by slot of a draft, the tokens that were verified and those that held. The smaller
+    model made so many ``drafting`` passes. ``differs`` says whether the first arm's fills are others.
     """
 
     language: str
     arm: Arm
-    fills: int
-    passes: int
-    tokens: int
-    commits: dict[int, int]
-    accepted: tuple[float, ...]
-    differing: int
-    ms: float
-    p50: float
-    p95: float
-    drafting: int = 0
-    at_once: int = 0
-    longest: int = 0
-
-    @property
-    def tokens_a_pass(self) -> float:
-        """The tokens that a pass commits, on average over all passes."""
-        return self.tokens / max(self.passes, 1)
-
-    @property
-    def tokens_a_second(self) -> float:
-        """The tokens of a second of drafting and verifying."""
-        return self.tokens / max(self.ms, 1e-3) * 1e3
-
-
-class Benchmark(msgspec.Struct, frozen=True):
-    """The arms' figures, over all languages and by language, and the median milliseconds of a pass by its rows.
-
-    ``drafting_ms`` are those of the smaller model's passes.
-    """
-
-    drafts: tuple[Drafted, ...]
-    pass_ms: dict[int, float]
-    drafting_ms: dict[int, float]
-
-
-class _One(msgspec.Struct):
     fills: tuple[str, ...]
     passes: int
     tokens: int
-    commits: list[int]
     asked: Counter[int]
     right: Counter[int]
     ms: float
     drafting: int
-    longest: int = 0
+    differs: bool = False
 
 
 class _Timed(PassCosts):
@@ -105,38 +72,35 @@ class _Timed(PassCosts):
         self.count += 1
 
 
-def bench_drafts(
+def measure(
     model: LoadedFim,
     requests: Sequence[InfillRequest],
     *,
     arms: Sequence[Arm] = ARMS,
     syntax: bool = False,
     together: bool = False,
-    alone: bool = False,
     advance: Callable[[], None] = lambda: None,
-) -> Benchmark:
+) -> tuple[list[Drafted], PassMs, PassMs]:
     """Fills every request in each of the ``arms`` that the model has; calls ``advance`` after each fill.
 
-    With ``together`` the arms share the contexts that they have read, and what they learn. With ``alone`` the gaps of a
-    request are also filled by themselves.
+    Besides the fills, the milliseconds of passes by their rows, of the model and of the smaller one. With ``together``
+    the arms share the contexts that they have read, and what they learn.
     """
     arms = [arm for arm in arms if arm in arms_of(model)]
-    times, drafting = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
-    shared = _engine(model, times, drafting) if together else None
-    engines = {arm: shared or _engine(model, times, drafting) for arm in arms}
-    found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
+    own, drafting = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
+    shared = _engine(model, own, drafting) if together else None
+    engines = {arm: shared or _engine(model, own, drafting) for arm in arms}
+    found = []
     for number, request in enumerate(requests):
-        for arm in _turned(arms, number):  # no arm always comes first
-            prior, drafter = arm in ("project", "both"), arm in _BY_MODELS
-            options = DecodeOptions(prior=prior, drafter=drafter, syntax=syntax)
-            one = _fill(engines[arm], request, options)
-            if alone and len(request.regions) > 1:
-                each = [msgspec.structs.replace(request, regions=(region,)) for region in request.regions]
-                one.longest = max(_fill(engines[arm], own, options).passes for own in each)
-            found[arm].append(one)
+        at = number % len(arms)  # no arm always comes first
+        filled = {}
+        for arm in [*arms[at:], *arms[:at]]:
+            options = DecodeOptions(prior=arm in ("project", "both"), drafter=arm in _BY_MODELS, syntax=syntax)
+            filled[arm] = _fill(engines[arm], arm, request, options)
             advance()
-    rows = tuple(_by_language(found, [request.language for request in requests]))
-    return Benchmark(rows, _medians(times), _medians(drafting))
+        first = filled[arms[0]].fills
+        found += [msgspec.structs.replace(filled[arm], differs=filled[arm].fills != first) for arm in arms]
+    return found, own, drafting
 
 
 def arms_of(model: LoadedFim) -> list[Arm]:
@@ -154,38 +118,18 @@ def _engine(model: LoadedFim, times: dict[int, list[float]], drafting: dict[int,
     return Engine(measured)
 
 
-def _medians(times: Mapping[int, Sequence[float]]) -> dict[int, float]:
-    return {rows: round(float(np.median(ms)), 2) for rows, ms in sorted(times.items())}
-
-
-def _turned(arms: Sequence[Arm], by: int) -> list[Arm]:
-    at = by % len(arms)
-    return [*arms[at:], *arms[:at]]
-
-
-def _fill(engine: Engine, request: InfillRequest, options: DecodeOptions) -> _One:
-    """One fill, its context encoded before; ``commits`` are the tokens that each pass committed."""
+def _fill(engine: Engine, arm: Arm, request: InfillRequest, options: DecodeOptions) -> Drafted:
+    """One fill, its context encoded before."""
     engine.fill(msgspec.structs.replace(request, options=options, task=ReadContext()))
     asked, right = _verified(engine, request)
-    commits: list[int] = []
-    passes, seen = 0, 0
-
-    def count(snapshot: Snapshot) -> Snapshot:
-        nonlocal passes, seen
-        if snapshot.nfe > passes:
-            committed = sum(slot.state == "committed" for gap in snapshot.slots for slot in gap)
-            # The end of a gap is a token, too, which shows in no slot.
-            commits.append(max(committed - seen, 1))
-            passes, seen = snapshot.nfe, committed
-        return snapshot
-
     before, began = _drafting(engine), time.perf_counter()
-    result = finished(shown(engine.stream(msgspec.structs.replace(request, options=options)), count))
+    result = engine.fill(msgspec.structs.replace(request, options=options))
     ms = (time.perf_counter() - began) * 1e3
     tokens = result.stats.tokens + len(request.regions)  # the end of a gap is one, too
     asked_after, right_after = _verified(engine, request)
+    held = asked_after - asked, right_after - right
     drafting = _drafting(engine) - before
-    return _One(result.fills, result.stats.nfe, tokens, commits, asked_after - asked, right_after - right, ms, drafting)
+    return Drafted(request.language, arm, result.fills, result.stats.nfe, tokens, *held, ms, drafting)
 
 
 def _drafting(engine: Engine) -> int:
@@ -202,66 +146,106 @@ def _verified(engine: Engine, request: InfillRequest) -> tuple[Counter[int], Cou
         return rates.asked.copy(), rates.right.copy()
 
 
-def _by_language(found: Mapping[Arm, Sequence[_One]], languages: Sequence[str]) -> Iterator[Drafted]:
-    """The figures over all languages, then, where there are several, those of each."""
-    names = list(dict.fromkeys(languages))
-    first = next(iter(found.values()))
-    for name in ["", *names] if len(names) > 1 else [""]:
-        places = [place for place, language in enumerate(languages) if name in ("", language)]
-        for arm, ones in found.items():
-            yield _figures(name, arm, [ones[place] for place in places], [first[place] for place in places])
+def rows(found: Sequence[Drafted]) -> list[Row]:
+    """The figures of each arm, by language and over all; *accepted* are per cent of right tokens by slot of a draft."""
+    result: list[Row] = []
+    for language, own in grouped(found, lambda one: one.language).items():
+        base = sum(one.ms for one in own if one.arm == found[0].arm)
+        for arm in dict.fromkeys(one.arm for one in own):
+            result.append(
+                {"language": language, "drafts": arm, **_figures([one for one in own if one.arm == arm], base)}
+            )
+    return result
 
 
-def _figures(language: str, arm: Arm, own: Sequence[_One], first: Sequence[_One]) -> Drafted:
-    counts = Counter(min(number, MAX_COUNTED) for one in own for number in one.commits)
+def _figures(own: Sequence[Drafted], base: float) -> Row:
     asked, right = Counter[int](), Counter[int]()
     for one in own:
         asked.update(one.asked)
         right.update(one.right)
-    times = [one.ms for one in own]
-    p50, p95 = (float(np.percentile(times, share)) for share in (50, 95))
-    return Drafted(
-        language=language,
-        arm=arm,
-        fills=len(own),
-        passes=sum(one.passes for one in own),
-        tokens=sum(one.tokens for one in own),
-        commits=dict(sorted(counts.items())),
-        accepted=tuple(right[slot] / asked[slot] for slot in sorted(asked)),
-        differing=sum(one.fills != other.fills for one, other in zip(own, first, strict=True)),
-        ms=sum(times),
-        p50=p50,
-        p95=p95,
-        drafting=sum(one.drafting for one in own),
-        at_once=sum(one.passes for one in own if one.longest),
-        longest=sum(one.longest for one in own),
-    )
+    passes, tokens, ms = sum(one.passes for one in own), sum(one.tokens for one in own), sum(one.ms for one in own)
+    return {
+        "fills": len(own),
+        "differing": sum(one.differs for one in own),
+        "passes": passes,
+        "tokens": tokens,
+        "tokens a pass": ratio(tokens, passes),
+        "accepted": " ".join(f"{100 * right[slot] / asked[slot]:.0f}" for slot in sorted(asked)[:SLOTS]),
+        "drafting passes a pass": ratio(sum(one.drafting for one in own), passes),
+        "tokens a second": 1e3 * ratio(tokens, ms),
+        **times([one.ms for one in own]),
+        "times as fast": ratio(base, ms),
+    }
 
 
-def table(found: Benchmark) -> Table:
-    """A table of the arms, and the milliseconds of a pass by its rows."""
-    shown, drafting = (
-        ", ".join(f"{rows}: {ms:.0f}" for rows, ms in times.items()) for times in (found.pass_ms, found.drafting_ms)
-    )
-    caption = f"ms of a pass by rows: {shown}" + (f"; of the smaller model: {drafting}" if drafting else "")
-    grid = Table(title="Drafts", caption=caption)
-    words = ("language", "drafts")
-    shares = [f"{n}{'+' * (n == MAX_COUNTED)}" for n in range(1, MAX_COUNTED + 1)]
-    for column in (
-        *(*words, "tokens a pass", *shares, "accepted by slot", "drafting passes a pass", "tokens/s", "ms p50", "p95"),
-        *("times as fast", "passes of gaps at once", "differing"),
-    ):
-        grid.add_column(column, justify="left" if column in words else "right")
-    base = dict[str, float]()
-    for one in found.drafts:
-        total = max(sum(one.commits.values()), 1)
-        counted = [f"{one.commits.get(n, 0) / total:.0%}" for n in range(1, MAX_COUNTED + 1)]
-        accepted = " ".join(f"{share * 100:.0f}" for share in one.accepted[:SLOTS])
-        speed = f"{base.setdefault(one.language, one.ms) / one.ms:.2f}x"
-        grid.add_row(
-            *(one.language or "all", one.arm, f"{one.tokens_a_pass:.2f}", *counted, accepted),
-            *(f"{one.drafting / max(one.passes, 1):.2f}", f"{one.tokens_a_second:.1f}"),
-            *(f"{one.p50:,.0f}", f"{one.p95:,.0f}", speed),
-            *(f"{one.at_once / one.longest:.2f}x" if one.longest else "", f"{one.differing} of {one.fills}"),
-        )
-    return grid
+def pass_ms(ms: PassMs) -> str:
+    """The median milliseconds of a pass by its rows."""
+    return ", ".join(f"{rows}: {percentile(own, 50):.0f}" for rows, own in sorted(ms.items()))
+
+
+def drafts(
+    corpus: CorpusOption = CORPUS,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Fill the problems of this file of HumanEval-Infilling instead.", metavar="FILE"),
+    ] = None,
+    languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
+    cases: Annotated[
+        int,
+        typer.Option(min=1, help="Use this many gaps in the held-out files of each language, or problems of --data."),
+    ] = 12,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
+    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
+    arms: Annotated[
+        str,
+        typer.Option("--arms", help="Compare these only: none,project,masks,both."),
+    ] = "none,project,masks,both",
+    together: Annotated[
+        bool, typer.Option("--together", help="Read each context once for all: faster, where only counts matter.")
+    ] = False,
+    part: Annotated[
+        str,
+        typer.Option(
+            "--part", help="Use the Kth of N parts of the gaps, so that a long run is done in N.", metavar="K/N"
+        ),
+    ] = "1/1",
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill gaps without drafts, with those of the project, of masks, and both: tokens per pass and speed.
+
+    Fills that differ are counted.
+    """
+    compared = [arm for arm in ARMS if arm in arms.split(",")]
+    if unknown := set(arms.split(",")) - set(compared):
+        raise RequestError(f"--arms has no {min(unknown)!r}; there are {', '.join(ARMS)}")
+    if data is not None:
+        drawn = [problem.request for problem in spread(load_problems(data), cases)]
+    else:
+        files = held_out_files(corpus, [name for name in languages.split(",") if name])
+        drawn = [case.request for file in files.values() for case in file.cases(cases, seed)]
+    drawn = _part(drawn, part)
+    loaded = load(model, threads=threads)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
+    compared = [arm for arm in compared if arm in arms_of(loaded)]
+    with output.counting("fills", len(drawn) * len(compared)) as advance:
+        found, own, smaller = measure(loaded, drawn, arms=compared, syntax=syntax, together=together, advance=advance)
+    output.say(f"ms of a pass by rows: {pass_ms(own)}; of the smaller model: {pass_ms(smaller)}")
+    show(rows(found), json_output)
+
+
+def _part(drawn: list[InfillRequest], part: str) -> list[InfillRequest]:
+    """The gaps of part ``K/N``: every Nth one, from the Kth on."""
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", part)
+    if match is None or int(match[1]) > int(match[2]):
+        raise RequestError(f"--part {part!r} is not of the form K/N with K from 1 to N, as in 2/5")
+    if not (own := drawn[int(match[1]) - 1 :: int(match[2])]):
+        raise RequestError(f"--part {part} has no gap: there are {len(drawn)} in all")
+    return own
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("drafts")(drafts)

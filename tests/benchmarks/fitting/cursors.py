@@ -3,14 +3,16 @@
 A stretch of some lines is typed into a file that has the lines above and, mostly, below it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import msgspec
-from tests.benchmarks.held_out.cases import code_lines, long_enough
+from tests.benchmarks.held_out.cases import code_lines, find_held_out, long_enough
+from tests.benchmarks.records import Records
 
 from lacuna_lsp.suggest.triggers import Cursor, shape
+from lacuna_model.commands import output
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from lacuna_model.core.regions import at_cursor
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
@@ -19,7 +21,6 @@ from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.lines import closers, indentation
-from training.packages import CorpusError
 from training.stored import Document, read_documents
 
 LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch
@@ -86,22 +87,19 @@ class _Listening(Gate):
         return super().judged(fill, written, around)
 
 
-def ask(
-    documents: Sequence[Document], engine: Engine, out: Path, count: int, advance: Callable[[], None] = lambda: None
-) -> None:
-    """Adds what the engine writes to the file ``out``, one record a line, until there are ``count`` of this model.
+def ask(documents: Sequence[Document], engine: Engine, records: Records[Asked], count: int) -> None:
+    """Adds what the engine writes to the records until there are ``count`` of this model.
 
-    Raises CorpusError if no document is long enough.
+    Raises LacunaError if no document is long enough.
     """
     listening = engine.gate = _Listening(*msgspec.structs.astuple(engine.gate))
     name = engine.model.name
-    known = sum(one.model == name for one in read(out)) if out.exists() else 0
-    for _ in range(known):
-        advance()
+    known = sum(one.model == name for one in records.found)
     usable = long_enough(documents)
     files = [requests(usable, Random(f"{known} {number}")) for number in range(TOGETHER)]
     running: list[tuple[Place, InfillRequest, Steps] | None] = [None] * TOGETHER
-    with out.open("ab") as stream:
+    with output.counting("cursors", count) as advance:
+        advance(known)
         while known < count:
             for number, file in enumerate(files):
                 if (one := running[number]) is None:
@@ -112,9 +110,7 @@ def ask(
                 except StopIteration as end:
                     running[number] = None
                     fill = end.value.fills[0] if end.value.status == "ok" else ""
-                    record = _asked(one[0], one[1], name, fill, listening.written)
-                    stream.write(msgspec.json.encode(record) + b"\n")
-                    stream.flush()
+                    records.add(_asked(one[0], one[1], name, fill, listening.written))
                     known += 1
                     advance()
                     if known == count:
@@ -122,17 +118,8 @@ def ask(
 
 
 def held_out_documents(corpus: Path) -> list[Document]:
-    """The held-out files of a corpus folder in every language; raises CorpusError if there are none."""
-    paths = sorted(corpus.glob("*/held_out.jsonl.zst"))
-    if not paths:
-        raise CorpusError(f"{corpus}: no held-out files; `python -m training corpus` builds the corpus")
-    return [document for path in paths for document in read_documents(path)]
-
-
-def read(file: Path) -> list[Asked]:
-    """The records of a file."""
-    decoder = msgspec.json.Decoder(Asked)
-    return [decoder.decode(line) for line in file.read_bytes().splitlines()]
+    """The held-out files of a corpus folder in every language; raises RequestError if there are none."""
+    return [document for path in find_held_out(corpus).values() for document in read_documents(path)]
 
 
 def requests(documents: Sequence[Document], rng: Random) -> Iterator[tuple[Place, InfillRequest]]:

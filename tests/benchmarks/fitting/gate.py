@@ -5,21 +5,28 @@ judged by a gate that was fitted on the others.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import lightgbm
 import msgspec
 import numpy as np
-from rich.table import Table
-from tests.benchmarks.fitting.cursors import Asked
+import typer
+from tests.benchmarks.figures import show
+from tests.benchmarks.fitting.cursors import Asked, ask, held_out_documents
+from tests.benchmarks.records import Records
 
 from lacuna_lsp.suggest.triggers import sure_part
+from lacuna_model.commands import output
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
 from lacuna_model.decode.gate import Gate, Judgement, Node
+from lacuna_model.engine import Engine
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
+from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 from training.packages import CorpusError
 from training.stored import Document
 
@@ -179,12 +186,31 @@ def effect(found: Sequence[Case], judgements: Sequence[Judgement], threshold: fl
     return Effect(threshold, shown, right, saved, wrong)
 
 
-def table(effects: Sequence[Effect]) -> Table:
-    """One row a threshold."""
-    result = Table(title="what is shown from a probability on, packages kept apart")
-    for column in ("probability", "shown", "right", "characters saved", "wrong characters"):
-        result.add_column(column, justify="right")
-    for one in effects:
-        share = f"{one.right / max(one.shown, 1):.0%}"
-        result.add_row(f"{one.threshold:.2f}", str(one.shown), share, str(one.saved), str(one.wrong))
-    return result
+def fit_gate(
+    corpus: CorpusOption = CORPUS,
+    records: Annotated[
+        Path, typer.Option("--records", help="Keep what the models write in this JSONL file, and go on from it.")
+    ] = Path("cursors.jsonl"),
+    out: Annotated[Path, typer.Option("--out", help="Write the gate to this file.")] = Path("gate.json"),
+    cursors: Annotated[
+        int, typer.Option(min=0, help="Ask until so many cursors of this model are known; 0: fit only.")
+    ] = 10_000,
+    threads: ThreadsOption = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fit the gate of suggestions at cursors of held-out files, and show its effect in packages not seen."""
+    documents = held_out_documents(corpus)
+    with Records(records, Asked) as kept:
+        if cursors:
+            ask(documents, Engine.load(model, threads=threads), kept, cursors)
+    every = cases(kept.found, documents)
+    judgements = crossed(every)
+    effects = [msgspec.structs.asdict(effect(every, judgements, one)) for one in THRESHOLDS]
+    show(effects, False, "what is shown from a probability on, packages kept apart")
+    out.write_bytes(msgspec.json.encode(fit(every)) + b"\n")
+    output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/gate.json")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("fit-gate")(fit_gate)

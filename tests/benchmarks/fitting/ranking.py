@@ -1,5 +1,6 @@
-"""Fits the weights with which next edits are ranked, on real commits: a logistic regression, solved by Newton's method.
+"""The command ``fit-ranking``: fits the weights with which next edits are ranked, on real commits.
 
+They are those of a logistic regression, which Newton's method solves.
 What is offered in the commits of a repository is judged with weights fitted on all others, so that no repository
 judges weights fitted on it.
 """
@@ -7,12 +8,16 @@ judges weights fitted on it.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
+import typer
 from numpy.typing import NDArray
-from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
+from tests.benchmarks.edits.dataset import EditCase, LineEdit, load_edit_cases, replaced
 from tests.benchmarks.edits.judging import judge, line_edits
+from tests.benchmarks.figures import Row, show
 
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange
@@ -101,20 +106,40 @@ def rated(one: Example, weights: dict[str, float]) -> Candidate:
     return replace(one.candidate, probability=1 / (1 + math.exp(-total)))
 
 
-def crossed(cases: Sequence[EditCase], found: Sequence[Example], names: Sequence[str]) -> None:
-    """Prints recall and precision by threshold, each repository with the weights fitted on the others."""
+def crossed(cases: Sequence[EditCase], found: Sequence[Example], names: Sequence[str]) -> list[Row]:
+    """What is offered by kind and threshold, each repository with the weights fitted on the others."""
     repositories = sorted({case.id.split("@")[0] for case in cases})
     weights = {
         held: fit([one for one in found if not one.case.id.startswith(f"{held}@")], names) for held in repositories
     }
+    rows: list[Row] = []
     for kind in ("repeat", "near"):
         for least in THRESHOLDS:
-            expected = hit = offered = wrong = 0
+            verdicts = []
             for case in (case for case in cases if case.kind == kind):
                 own = weights[case.id.split("@")[0]]
                 picked = chosen([rated(one, own) for one in found if one.case is case], least)
                 text = applied("".join(case.after_first), picked)
-                verdict = judge(case, text.splitlines(keepends=True))
-                expected, hit = expected + verdict.expected, hit + verdict.found
-                offered, wrong = offered + verdict.offered, wrong + verdict.wrong
-            print(f"{kind} at {least}: found {hit} of {expected}, offered {offered}, wrong {wrong}")
+                verdicts.append(judge(case, text.splitlines(keepends=True)))
+            counted = ("expected", "found", "offered", "wrong")
+            counts = {name: sum(getattr(one, name) for one in verdicts) for name in counted}
+            rows.append({"kind": kind, "from": least, **counts})
+    return rows
+
+
+def fit_ranking(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The commits, such as edits_dev.jsonl.gz.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write the weights to this file.")] = None,
+) -> None:
+    """Fit the weights with which next edits are ranked, and print what those of other repositories offer in each."""
+    cases = load_edit_cases(file)
+    found = [one for case in cases for one in examples(case)]
+    names = sorted({name for one in found for name in one.candidate.features})
+    show(crossed(cases, found, names), False)
+    if out:
+        out.write_bytes(msgspec.json.format(msgspec.json.encode(fit(found, names)), indent=1) + b"\n")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("fit-ranking")(fit_ranking)

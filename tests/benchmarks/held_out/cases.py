@@ -1,24 +1,28 @@
-"""Cuts gaps into held-out files: one line, several lines, or two to four gaps at once."""
+"""The held-out files of a corpus, and gaps cut into them: one line, several lines, or two to four gaps at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Literal
 
 import msgspec
 import tree_sitter
 
-from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import InfillRequest, Region
-from training.files import parser_of
-from training.stored import Document
+from training.files import parser_of, parses
+from training.stored import Document, read_documents
 
 Shape = Literal["line", "lines", "gaps"]
 SHAPES: tuple[Shape, ...] = ("line", "lines", "gaps")
 
-# As in the runner, engines get a limit per gap and no information about the true text.
-MAX_TOKENS: dict[Shape, int] = {"line": 64, "lines": 192, "gaps": 64}
+# Engines get a limit per gap, for a fill that finds no end, and no information about the true text.
+MAX_TOKENS: dict[Shape, int] = {"line": 64, "lines": 96, "gaps": 64}
 
 _MIN_LINES, _MAX_BYTES = 20, 200_000
+_FILE = "held_out.jsonl.zst"
+_FILES = 40  # the largest number of files per language that get gaps
 _NEAR = 40  # largest distance in lines between the first gap of a case and the others
 
 
@@ -31,27 +35,48 @@ class Case(msgspec.Struct, frozen=True):
     request: InfillRequest
     truths: tuple[str, ...]
 
-    def document(self, fills: Sequence[str]) -> str:
-        """Returns the whole file with ``fills`` in its gaps."""
-        source = self.request.text.encode()
-        parts, position = [], 0
-        for region, fill in zip(self.request.regions, fills, strict=True):
-            parts += [source[position : region.start], fill.encode()]
-            position = region.end
-        return b"".join([*parts, source[position:]]).decode()
+
+class HeldOut:
+    """The held-out files of a language by path; a path consists of language, package and number."""
+
+    def __init__(self, corpus_file: Path, language: str) -> None:
+        self._documents: dict[str, Document] = {}
+        for number, document in enumerate(read_documents(corpus_file)):
+            path = f"{language}/{document.package}/{number}"
+            self._documents[path] = msgspec.structs.replace(document, path=path, language=language)
+
+    def cases(self, count: int, seed: int) -> list[Case]:
+        """Returns cases, the shapes in turn, in files drawn by ``seed`` that parse; the same arguments give the same.
+
+        Raises LacunaError if none is long enough.
+        """
+        paths = list(self._documents)
+        drawn = map(self._documents.__getitem__, Random(seed).sample(paths, len(paths)))
+        usable = long_enough(list(islice((one for one in drawn if valid(one.text, one.language)), _FILES)))
+        rng = Random(seed)
+        return [_cut(rng.choice(usable), SHAPES[number % len(SHAPES)], rng) for number in range(count)]
 
 
-def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> list[Case]:
-    """Returns ``num_cases`` cases, the shapes in turn, from files drawn by ``seed``; the same arguments give the same.
+def find_held_out(corpus: Path, languages: Sequence[str] = ()) -> Mapping[str, Path]:
+    """Returns the held-out files of a corpus folder by language; raises RequestError for a missing language."""
+    found = {path.parent.name: path for path in sorted(corpus.glob(f"*/{_FILE}"))}
+    if not found:
+        raise RequestError(f"{corpus}: no held-out files here; `python -m training corpus` builds the corpus")
+    if unknown := [language for language in languages if language not in found]:
+        raise RequestError(f"{corpus}: no held-out files of {unknown[0]!r}; there are {', '.join(found)}")
+    return {language: found[language] for language in languages or found}
 
-    The documents must parse; files that are too short or too long are skipped. Raises LacunaError if none is left.
-    """
-    usable = long_enough(documents)
-    rng = Random(seed)
-    cases: list[Case] = []
-    for i in range(num_cases):
-        cases.append(_cut(rng.choice(usable), SHAPES[i % len(SHAPES)], rng))
-    return cases
+
+def held_out_files(corpus: Path, languages: Sequence[str] = ()) -> dict[str, HeldOut]:
+    """The files of ``find_held_out``, read; raises CorpusError for a damaged one."""
+    return {language: HeldOut(path, language) for language, path in find_held_out(corpus, languages).items()}
+
+
+def valid(text: str, language: str) -> bool:
+    """Whether a file has no syntax error, by Python's own parser or by the grammar of its language."""
+    return parses(text, language) and not (
+        language != "python" and parser_of(language).parse(text.encode()).root_node.has_error
+    )
 
 
 def long_enough(documents: Sequence[Document]) -> list[Document]:

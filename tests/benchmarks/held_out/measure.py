@@ -1,18 +1,27 @@
-"""Measures how well engines restore gaps in held-out files: exact match, edit similarity and syntax."""
+"""``evaluate --held-out``: how well engines restore gaps in held-out files: exact match, edit similarity and syntax."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
-import numpy as np
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
-from tests.benchmarks.held_out.cases import SHAPES, Case, Shape
-from tests.benchmarks.held_out.texts import valid
-from tests.benchmarks.tasks.runner import Filler
-from tests.benchmarks.tasks.scores import wilson
+from tests.benchmarks.figures import Row, grouped, rated, ratio, times
+from tests.benchmarks.held_out.cases import Case, HeldOut, Shape, valid
+from tests.benchmarks.records import Records
+from tests.benchmarks.tasks.engines import Filler
 
-ALL = "all"
+DEFAULT_CASES = 3
+
+
+class Question(msgspec.Struct, frozen=True, tag="question"):
+    """The parameters of an evaluation; only records with the same ones resume. ``subject`` identifies the weights."""
+
+    subject: str
+    languages: tuple[str, ...]
+    cases: int
+    seed: int
 
 
 class Restored(msgspec.Struct, frozen=True, tag="fill"):
@@ -38,30 +47,6 @@ class Restored(msgspec.Struct, frozen=True, tag="fill"):
     ms: float
 
 
-class FillScores(msgspec.Struct, frozen=True):
-    """The figures of one engine over some gaps; rates and similarity in 0..1, times in milliseconds per case.
-
-    ``exact_low`` and ``exact_high`` bound the rate of exact matches (Wilson interval, 95 %).
-    """
-
-    cases: int
-    gaps: int
-    exact: float
-    exact_low: float
-    exact_high: float
-    similarity: float
-    right: float
-    syntax_valid: float
-    passes: float
-    tokens_per_pass: float
-    ms_p50: float
-    ms_p95: float
-
-
-# By engine, language and shape; "all" has the figures over all languages or shapes.
-Matrix = dict[str, dict[str, dict[str, FillScores]]]
-
-
 def restore(case: Case, number: int, filler: Filler, encode: Callable[[str], list[int]]) -> Restored:
     """Fills one case with one engine, times it and compares the fills with the true texts."""
     started = time.perf_counter()
@@ -84,49 +69,76 @@ def restore(case: Case, number: int, filler: Filler, encode: Callable[[str], lis
             round(LCSseq.similarity(encode(fill), truth) / len(truth), 4)
             for fill, truth in zip(fills, truths, strict=True)
         ),
-        syntax_valid=valid(case.document(fills), case.request.language),
+        syntax_valid=valid(case.request.filled(fills), case.request.language),
         tokens=result.stats.tokens,
         nfe=result.stats.nfe,
         ms=round(ms, 2),
     )
 
 
-def summarise(restored: Sequence[Restored]) -> Matrix:
-    """Returns the figures by engine, language and shape, in the order in which they first appear."""
-    matrix: Matrix = {}
-    for engine in dict.fromkeys(one.engine for one in restored):
-        own = [one for one in restored if one.engine == engine]
-        languages = [ALL, *dict.fromkeys(one.language for one in own)]
-        matrix[engine] = {
-            language: _by_shape([one for one in own if language in (ALL, one.language)]) for language in languages
-        }
-    return matrix
+def open_records(
+    path: Path | None, subject: str, files: Mapping[str, HeldOut], count: int, seed: int
+) -> Records[Restored]:
+    """The records of an evaluation; raises RequestError as :class:`Records` does."""
+    return Records(path, Restored, Question(subject, tuple(files), count, seed))
 
 
-def _by_shape(restored: Sequence[Restored]) -> dict[str, FillScores]:
-    groups = {shape: [one for one in restored if shape in (ALL, one.shape)] for shape in (ALL, *SHAPES)}
-    return {shape: _score(group) for shape, group in groups.items() if group}
-
-
-def _score(restored: Sequence[Restored]) -> FillScores:
-    def mean(values: Iterable[float]) -> float:
-        return round(float(np.mean(list(values))), 4)
-
-    exact = [value for one in restored for value in one.exact]
-    low, high = wilson(sum(exact), len(exact))
-    nfe = sum(one.nfe for one in restored)
-    p50, p95 = np.percentile([one.ms for one in restored], [50, 95])
-    return FillScores(
-        cases=len(restored),
-        gaps=len(exact),
-        exact=mean(exact),
-        exact_low=round(low, 4),
-        exact_high=round(high, 4),
-        similarity=mean(value for one in restored for value in one.similarity),
-        right=mean(value for one in restored for value in one.right),
-        syntax_valid=mean(one.syntax_valid for one in restored),
-        passes=mean(one.nfe for one in restored),
-        tokens_per_pass=round(sum(one.tokens for one in restored) / nfe, 3) if nfe else 0.0,
-        ms_p50=round(float(p50), 1),
-        ms_p95=round(float(p95), 1),
+def measure(
+    files: Mapping[str, HeldOut],
+    count: int,
+    seed: int,
+    fillers: Sequence[Filler],
+    encode: Callable[[str], list[int]],
+    records: Records[Restored],
+) -> list[Restored]:
+    """All results for ``count`` cases a language, the engines in turn."""
+    questions = [
+        (case, number, filler)
+        for texts in files.values()
+        for number, case in enumerate(texts.cases(count, seed))
+        for filler in fillers
+    ]
+    return records.run(
+        "cases",
+        questions,
+        lambda one: restore(*one, encode),
+        key=lambda one: (one[2].name, one[0].request.language, one[1]),
+        answered=lambda one: (one.engine, one.language, one.number),
     )
+
+
+def rows(found: Sequence[Restored]) -> list[Row]:
+    """The figures of every engine by the shape of gaps, then by language."""
+    engines = {
+        name: [one for one in found if one.engine == name] for name in dict.fromkeys(one.engine for one in found)
+    }
+    shaped = [
+        _row(name, what, group)
+        for name, own in engines.items()
+        for what, group in grouped(own, lambda o: o.shape).items()
+    ]
+    return shaped + [
+        _row(name, what, [one for one in own if one.language == what])
+        for name, own in engines.items()
+        for what in dict.fromkeys(one.language for one in own)
+    ]
+
+
+def _row(engine: str, what: str, own: Sequence[Restored]) -> Row:
+    def mean(values: Iterable[float]) -> float:
+        found = list(values)
+        return ratio(sum(found), len(found))
+
+    exact = [value for one in own for value in one.exact]
+    return {
+        "engine": engine,
+        "gaps of": what,
+        "n": len(exact),
+        **rated("exact", sum(exact), len(exact)),
+        "similarity": mean(value for one in own for value in one.similarity),
+        "true tokens in it": mean(value for one in own for value in one.right),
+        "parse": mean(one.syntax_valid for one in own),
+        "passes a case": mean(one.nfe for one in own),
+        "tokens a pass": ratio(sum(one.tokens for one in own), sum(one.nfe for one in own)),
+        **times([one.ms for one in own]),
+    }

@@ -1,32 +1,41 @@
-"""Fills lines of held-out projects whose next name is declared only elsewhere: in another file, or in a package.
+"""The command ``names``: fills lines of held-out projects whose next name is declared only elsewhere.
 
-A case ends where that name begins. Each is filled with and without the signatures of what packages offer; with
-several candidates of which the one with the fewest unknown names is taken; and with tokens that lead to known names.
+That is in another file, or in a package. A case ends where that name begins. Each is filled with and without the
+signatures of what packages offer; with several candidates of which the one with the fewest unknown names is taken; and
+with tokens that lead to known names.
 """
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from rich.table import Table
-from tests.benchmarks.tasks.scores import wilson
+import typer
+from tests.benchmarks.figures import Row, grouped, percentile, rated, show
+from tests.benchmarks.held_out.projects import lay_out
+from tests.benchmarks.records import Records
 
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.engine import Engine
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import Splitter
 from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.sources import SnippetFile
 from lacuna_model.workspace.known_names import known_names
+from training.options import ModelOption
 
 Kind = Literal["file", "package"]
 Way = Literal["without", "signatures", "ranked", "soft"]
 WAYS: tuple[Way, ...] = ("without", "signatures", "ranked", "soft")
 Fill = Callable[[InfillRequest], InfillResult]
-Read = Callable[[Path], SnippetChooser]
+Read = Callable[[str], SnippetChooser]
+READ_SECONDS = 60.0  # in which a project is read
 BUDGET, MAX_TOKENS, CANDIDATES = 320, 48, 3
 _FAMILY = {"python": ("python",), "javascript": ("javascript",), "typescript": ("typescript", "tsx")}
 _USE = re.compile(r"(?<![\w.$'\"])(?:([^\W\d]\w*)\.)?([^\W\d]\w{3,})")
@@ -37,7 +46,7 @@ class Case(msgspec.Struct, frozen=True):
     """A place of a file: the text before it and behind it, the rest of its line, and the name that it begins with."""
 
     language: str
-    project: Path
+    project: str
     path: str
     kind: Kind
     name: str
@@ -85,7 +94,7 @@ def _in_file(chooser: SnippetChooser, source: SnippetFile, language: str, projec
                 kind = _kind(chooser, source, imported, use) if imported is not None and uses[use[2]] == 1 else None
                 if kind is not None and line[use.end() :].strip(" ,"):
                     cut, end = at + use.start(2), at + len(line)
-                    yield Case(language, project, source.path, kind, use[2], text[:cut], text[cut:end], text[end:])
+                    yield Case(language, str(project), source.path, kind, use[2], text[:cut], text[cut:end], text[end:])
                     break
         at += len(line) + 1
 
@@ -105,24 +114,9 @@ def _kind(chooser: SnippetChooser, source: SnippetFile, imported: Import, use: r
     return "package" if packages.named(wanted, source.language, folder) is not None else None
 
 
-def measure(
-    fill: Fill,
-    tokenizer: Splitter,
-    wanted: Sequence[Case],
-    ways: Sequence[Way],
-    read: Read,
-    done: Collection[tuple[Case, Way]] = (),
-) -> Iterator[Filled]:
-    """Fill each case in each way, but those that are ``done``; ``read`` gives what is known of a project."""
-    left = [(case, way) for case in wanted for way in ways if (case, way) not in done]
-    for project in dict.fromkeys(case.project for case, _ in left):
-        chooser = read(project)
-        yield from (_filled(fill, tokenizer, chooser, *one) for one in left if one[0].project == project)
-
-
-def read(project: Path) -> SnippetChooser:
+def read(project: str | Path) -> SnippetChooser:
     """What is known of a project."""
-    chooser = SnippetChooser(project, background=False)
+    chooser = SnippetChooser(Path(project), background=False)
     chooser.refresh()
     return chooser
 
@@ -134,10 +128,10 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
         text,
         (Region(at, at, max_tokens=MAX_TOKENS),),
         FillGaps(CANDIDATES if way == "ranked" else 1, open=True),
-        path=str(case.project / case.path),
+        path=f"{case.project}/{case.path}",
         snippets=snippets,
         options=DecodeOptions(names=way == "soft"),
-        workspace=str(case.project) if way == "soft" else "",
+        workspace=case.project if way == "soft" else "",
     )
     began = time.perf_counter()
     result = fill(request)
@@ -164,32 +158,72 @@ def _snippets(
         chooser.packages = packages
 
 
-def table(found: Sequence[Filled]) -> Table:
-    """The figures by language, kind and way."""
-    shown = Table("places", "way", "right first lines", "95 %", "unknown names per 100", "p50 ms")
-    groups: Mapping[str, Sequence[Filled]] = {
-        "all": found,
-        **{kind: [one for one in found if one.case.kind == kind] for kind in ("file", "package")},
-        **{name: [one for one in found if one.case.language == name] for name in _FAMILY},
-    }
+def measure(
+    fill: Fill, tokenizer: Splitter, wanted: Sequence[Case], ways: Sequence[Way], read: Read, records: Records[Filled]
+) -> list[Filled]:
+    """Each case filled in each way, and what else was recorded; ``read`` gives what is known of a project."""
+    projects = dict.fromkeys(case.project for case in wanted)
+    questions = [(case, way) for project in projects for case in wanted if case.project == project for way in ways]
+    chooser = lru_cache(1)(read)
+    return records.run(
+        "places",
+        questions,
+        lambda one: _filled(fill, tokenizer, chooser(one[0].project), *one),
+        key=lambda one: one,
+        answered=lambda one: (one.case, one.way),
+    )
+
+
+def rows(found: Sequence[Filled]) -> list[Row]:
+    """The figures by language, then by kind and over all, of each way."""
+    groups = {**grouped(found, lambda one: one.case.language), **grouped(found, lambda one: one.case.kind)}
+    result = []
     for name, group in groups.items():
         for way in dict.fromkeys(one.way for one in group):
             own = [one for one in group if one.way == way]
-            right = sum(one.right for one in own)
-            low, high = wilson(right, len(own))
-            unknown = sum(len(one.unknown) for one in own)
-            ms = sorted(one.ms for one in own)[len(own) // 2]
-            shown.add_row(
-                f"{name} ({len(own)})",
-                way,
-                f"{right} ({right / len(own):.1%})",
-                f"{low:.1%} to {high:.1%}",
-                f"{100 * unknown / len(own):.1f}",
-                f"{ms:.0f}",
-            )
-    return shown
+            row: Row = {
+                "places": name,
+                "way": way,
+                "n": len(own),
+                **rated("right first lines", sum(one.right for one in own), len(own)),
+                "unknown names per 100": 100 * sum(len(one.unknown) for one in own) / len(own),
+                "lines with one": sum(bool(one.unknown) for one in own),
+                "ms p50": percentile([one.ms for one in own], 50),
+            }
+            result.append(row)
+    return result
 
 
-def decoded(line: bytes) -> Filled:
-    """A fill as it was recorded."""
-    return msgspec.json.decode(line, type=Filled, dec_hook=lambda kind, value: kind(value))
+def names(
+    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="The corpus of `python -m training corpus`.")],
+    projects: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where its held-out projects are laid out.")],
+    count: Annotated[int, typer.Option("--count", min=1, help="Places per language and kind.")] = 40,
+    ways: Annotated[
+        str, typer.Option("--ways", help="Fill in these ways, separated by commas.")
+    ] = "without,signatures",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the places with this random seed.")] = 0,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Write every fill to this JSONL file, and go on from it.")
+    ] = None,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill lines of held-out projects from a name on that is declared only in another file, or in a package.
+
+    Without signatures of packages and with them; ranked: of three candidates, the one with the fewest unknown names;
+    soft: names that are nowhere give way to likely known ones. Fills that are recorded already are not made again.
+    """
+    chosen = [way for way in WAYS if way in ways.split(",")]
+    wanted = cases(lay_out(corpus, projects), count, seed)
+    engine = Engine.load(model)
+
+    def known(project: str) -> SnippetChooser:
+        return engine.workspaces.read(project, READ_SECONDS).snippets
+
+    with Records(records, Filled) as kept:
+        show(rows(measure(engine.fill, engine.model.tokenizer, wanted, chosen, known, kept)), json_output)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("names")(names)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.benchmarks.held_out.texts import find_held_out
+from tests.benchmarks.held_out.cases import find_held_out
 
 from training.stored import Document, read_documents
 

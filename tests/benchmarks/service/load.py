@@ -1,22 +1,27 @@
-"""A load test of the service: many sessions type at the same time, and every request must get its own answer."""
+"""The command ``serve``: many sessions type at the same time, and every request must get an answer or a refusal."""
 
 import asyncio
 import random
-import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import msgspec
+import typer
+from tests.benchmarks.figures import Row, percentile, show
+from tests.benchmarks.service import own
 
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Error, Infill, Open, Result, ServerMessage, ServiceError
+from lacuna_server.wire.protocol import Edit, Infill, Open, Result, ServiceError
+from training.options import ModelOption, ThreadsOption
 
-# The fill at a byte of a text.
-Expected = Callable[[str, int], str]
+FAILED = 1
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
 GIVE_UP_S = 60.0
@@ -40,37 +45,32 @@ class Load(msgspec.Struct, frozen=True):
     request.
     """
 
-    sessions: int = 50
-    keys_per_s: float = 5.0
-    seconds: float = 60.0
-    functions: int = 14
-    max_tokens: int = 16
-    deadline_ms: int = 5000
-    seed: int = 0
+    sessions: int
+    keys_per_s: float
+    seconds: float
+    functions: int
+    max_tokens: int
+    deadline_ms: int
 
 
 class Report(msgspec.Struct, frozen=True):
     """The result of a load test.
 
-    ``outcomes`` counts results by status and refusals by code. ``lost`` counts the requests without an answer,
-    ``crossed`` those with another answer than the expected one, ``twice`` those with a second answer. Percentiles, and
-    ``longest_ms``, are milliseconds from a request to its result. ``reconnected`` counts broken connections.
-    ``memory_bytes`` is the resident memory of all processes of the service, sampled every second; growth in the first
-    ``warm_up_s`` is not counted.
+    ``outcomes`` counts results by status and refusals by code; the other requests had no answer. ``latencies_ms`` are
+    the milliseconds from each request to its result. ``memory_bytes`` is the resident memory of all processes of the
+    service, sampled every second; its growth in the first ``warm_up_s`` is not counted.
     """
 
     asked: int
-    outcomes: dict[str, int]
-    lost: int
-    crossed: int
-    twice: int
-    reconnected: int
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    longest_ms: float
-    memory_bytes: tuple[int, ...]
+    outcomes: Counter[str]
+    latencies_ms: list[float]
+    memory_bytes: list[int]
     warm_up_s: float
+
+    @property
+    def lost(self) -> int:
+        """The requests without an answer."""
+        return self.asked - self.outcomes.total()
 
     @property
     def growth(self) -> float:
@@ -78,77 +78,54 @@ class Report(msgspec.Struct, frozen=True):
         warm = self.memory_bytes[round(self.warm_up_s / SAMPLE_S) :]
         return max(warm) / warm[0] - 1 if warm and warm[0] else 0.0
 
+    @property
+    def row(self) -> Row:
+        """The figures."""
+        return {
+            "requests": self.asked,
+            **self.outcomes,
+            "lost": self.lost,
+            **{f"ms p{share}": percentile(self.latencies_ms, share) for share in (50, 95, 99, 100)},
+            "memory MB": max(self.memory_bytes, default=0) / 1e6,
+            "growth %": 100 * self.growth,
+        }
 
-async def run(address: Address, load: Load, pids: Sequence[int], expected: Expected | None = None) -> Report:
-    """Put a service under load. ``pids`` are the processes whose memory is sampled, together with their children.
 
-    Where it is known what the engine answers, ``expected`` says it.
-    """
-    typists = [Typist(number, load, expected) for number in range(load.sessions)]
-    watching = asyncio.create_task(_watch_memory(pids))
+async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
+    """Puts a service under load. ``pids`` are the processes whose memory is sampled, together with their children."""
+    typists = [Typist(number, load) for number in range(load.sessions)]
+    samples: list[int] = []
+    watching = asyncio.create_task(_watch_memory(pids, samples))
     try:
         await asyncio.gather(*(typist.work(address) for typist in typists))
     finally:
         watching.cancel()
-    (samples,) = await asyncio.gather(watching)
-    outcomes = sum((typist.outcomes for typist in typists), Counter[str]())
-    latencies = [ms for typist in typists for ms in typist.latencies_ms]
-    percentiles = statistics.quantiles(latencies, n=100, method="inclusive") if len(latencies) > 1 else [0.0] * 99
-    asked = sum(typist.asked for typist in typists)
     return Report(
-        asked=asked,
-        outcomes=dict(outcomes.most_common()),
-        lost=asked - outcomes.total(),
-        crossed=sum(typist.crossed for typist in typists),
-        twice=sum(typist.twice for typist in typists),
-        reconnected=sum(typist.broken for typist in typists),
-        p50_ms=percentiles[49],
-        p95_ms=percentiles[94],
-        p99_ms=percentiles[98],
-        longest_ms=max(latencies, default=0.0),
-        memory_bytes=tuple(samples),
+        asked=sum(typist.asked for typist in typists),
+        outcomes=sum((typist.outcomes for typist in typists), Counter[str]()),
+        latencies_ms=[ms for typist in typists for ms in typist.latencies_ms],
+        memory_bytes=samples,
         warm_up_s=min(WARM_UP_S, load.seconds / 3),
     )
-
-
-class Attentive(Client):
-    """A client that notices a second answer to a request."""
-
-    def __init__(self, locate: Any, **options: Any) -> None:
-        super().__init__(locate, **options)
-        self.twice = 0
-        self._answered: set[str] = set()
-
-    def heard(self, message: ServerMessage) -> None:
-        """Pass an answer on, and count it if it is not the first."""
-        if isinstance(message, Result | Error) and message.id:
-            self.twice += message.id in self._answered
-            self._answered.add(message.id)
-        super().heard(message)
 
 
 class Typist:
     """One session: types at its own pace and requests a fill after every key."""
 
-    def __init__(self, number: int, load: Load, expected: Expected | None) -> None:
+    def __init__(self, number: int, load: Load) -> None:
         self.asked = 0
-        self.crossed = 0
-        self.twice = 0
-        self.broken = 0
         self.outcomes: Counter[str] = Counter()
         self.latencies_ms: list[float] = []
-        self._load, self._expected = load, expected
-        self._random = random.Random(load.seed + number)
+        self._load = load
+        self._random = random.Random(number)
         half = "".join(FUNCTION.format(session=number, number=i) for i in range((load.functions + 1) // 2))
         self._before, self._after = half + "values = [1, 2, 3]\nlimit = 2\n", "\n\n" + half
         self._uri = f"file:///load/session_{number}.py"
 
     async def work(self, address: Address) -> None:
-        """Type until the time is over, then wait for the remaining answers."""
+        """Types until the time is over, then waits for the remaining answers."""
         give_up_s = max(GIVE_UP_S, self._load.seconds)
-        async with await Attentive.connect(
-            address, name="load", give_up_s=give_up_s, tell=self._count_broken
-        ) as client:
+        async with await Client.connect(address, name="load", give_up_s=give_up_s) as client:
             client.open(Open(self._uri, self._before + self._after, 0))
             end = time.monotonic() + self._load.seconds
             async with asyncio.TaskGroup() as questions:
@@ -159,14 +136,9 @@ class Typist:
                     at = len(self._before.encode())
                     self._before += key
                     client.change(self._uri, [Edit(at, at, key)])
-                    questions.create_task(self._ask(client, self.asked, self._before))
-            self.twice = client.twice
+                    questions.create_task(self._ask(client, self.asked, at + len(key.encode())))
 
-    def _count_broken(self, why: ServiceError | OSError, lately: bool) -> None:
-        self.broken += 1
-
-    async def _ask(self, client: Client, version: int, before: str) -> None:
-        at = len(before.encode())
+    async def _ask(self, client: Client, version: int, at: int) -> None:
         region = Region(at, at, max_tokens=self._load.max_tokens, single_line=True)
         options = DecodeOptions(deadline_ms=self._load.deadline_ms)
         began = time.monotonic()
@@ -175,33 +147,66 @@ class Typist:
                 if isinstance(answer, Result):
                     self.latencies_ms.append((time.monotonic() - began) * 1e3)
                     self.outcomes[answer.result.status] += 1
-                    if self._expected is not None:
-                        self.crossed += answer.result.fills != (self._expected(before + self._after, at),)
         except ServiceError as error:
             self.outcomes[error.code] += 1
         except OSError:
             pass  # nobody has answered for as long as the client tries: the request is lost
 
 
-async def _watch_memory(pids: Sequence[int]) -> list[int]:
-    """Sample the resident memory until cancelled, then return the samples in bytes."""
-    samples = []
-    try:
-        while True:
-            samples.append(sum(_resident_bytes(process) for pid in pids for process in (pid, *_children(pid))))
-            await asyncio.sleep(SAMPLE_S)
-    except asyncio.CancelledError:
-        return samples
+async def _watch_memory(pids: Sequence[int], samples: list[int]) -> None:
+    """Samples the resident memory in bytes until it is cancelled (Linux; 0 elsewhere)."""
+    while True:
+        samples.append(sum(_resident_bytes(process) for pid in pids for process in (pid, *_children(pid))))
+        await asyncio.sleep(SAMPLE_S)
 
 
 def _children(pid: int) -> list[int]:
-    """Return the ids of child processes (Linux; none elsewhere)."""
     file = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(child) for child in file.read_text().split()] if file.exists() else []
 
 
 def _resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process in bytes (Linux; 0 elsewhere)."""
     file = Path(f"/proc/{pid}/status")
     lines = file.read_text().splitlines() if file.exists() else []
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+
+
+def serve(
+    sessions: Annotated[int, typer.Option(min=1, help="Run this many sessions at the same time.")] = 50,
+    keys_per_s: Annotated[
+        float, typer.Option(min=0.1, help="Type this many keys per second in each session, on average.")
+    ] = 5.0,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Type for this many seconds.")] = 60.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Limit each fill to this many tokens.")] = 16,
+    functions: Annotated[
+        int, typer.Option(min=2, help="Put this many functions into a document, of about 70 tokens each.")
+    ] = 14,
+    deadline_ms: Annotated[
+        int, typer.Option(min=0, help="Give each request this deadline in milliseconds; 0: none.")
+    ] = 5000,
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Load a new service with many typing sessions, and check that every request gets an answer or a refusal."""
+    load = Load(sessions, keys_per_s, seconds, functions, max_tokens, deadline_ms)
+
+    async def loaded() -> Report:
+        async with own.service(model, "--threads", str(threads)) as address:
+            running = lifecycle.find()
+            assert running is not None
+            async with await Client.connect(address) as client:
+                while (await client.status()).state == "loading":
+                    await asyncio.sleep(0.1)
+            return await run(address, load, [running.pid])
+
+    with own.runtime_folder():
+        report = asyncio.run(loaded())
+    show([report.row], json_output)
+    if report.lost:
+        raise typer.Exit(FAILED)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("serve")(serve)

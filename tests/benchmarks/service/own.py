@@ -1,8 +1,10 @@
-"""The service that a measurement has for itself."""
+"""The service that a measurement has for itself, and a core that another program keeps busy."""
 
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,17 +33,21 @@ def runtime_folder(**settings: str) -> Iterator[None]:
 @asynccontextmanager
 async def service(model: str, *arguments: str) -> AsyncIterator[Address]:
     """A service with a model, which has ended when the context ends."""
-    async with ended():
-        yield await find_or_start("--port", "0", "--model", models.absolute(model), *arguments)
-
-
-@asynccontextmanager
-async def ended() -> AsyncIterator[None]:
-    """Ends the service, whoever has started it, when the context ends."""
     try:
-        yield
+        yield await find_or_start("--port", "0", "--model", models.absolute(model), *arguments)
     finally:
         if (running := lifecycle.find()) is not None:
             os.kill(running.pid, signal.SIGTERM)
             while lifecycle.find() is not None:
                 await asyncio.sleep(0.05)
+
+
+@contextmanager
+def busy_core() -> Iterator[None]:
+    """Another process keeps one core busy, as a build or a browser would."""
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()

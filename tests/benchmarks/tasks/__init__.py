@@ -1,4 +1,1 @@
-"""Evaluates engines on benchmark problems: runs the tests of every fill in a sandbox.
-
-It also defines the engines and the record files for the other packages.
-"""
+"""Evaluates engines on benchmark problems: runs the tests of every fill in a sandbox. It also defines the engines."""

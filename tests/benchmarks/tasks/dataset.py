@@ -8,10 +8,13 @@ from typing import Literal
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.params import InfillRequest, Region
 
 Kind = Literal["single", "multi", "span"]
 
 KINDS: dict[str, Kind] = {"SingleLineInfilling": "single", "MultiLineInfilling": "multi", "RandomSpanInfilling": "span"}
+# The token limit per kind, well above the longest solution; engines get no other information about it.
+MAX_TOKENS: dict[Kind, int] = {"single": 64, "multi": 192, "span": 96}
 
 
 class DatasetError(LacunaError):
@@ -36,6 +39,13 @@ class Problem(msgspec.Struct, frozen=True):
     def kind(self) -> Kind:
         """The benchmark that the problem belongs to."""
         return KINDS[self.task_id.split("/", 1)[0]]
+
+    @property
+    def request(self) -> InfillRequest:
+        """What engines are asked: an empty gap, without information about the true text."""
+        gap = len(self.prompt.encode())
+        region = Region(gap, gap, max_tokens=MAX_TOKENS[self.kind])
+        return InfillRequest(text=self.document(""), regions=(region,), path="solution.py", language="python")
 
     def document(self, fill: str) -> str:
         """Returns the whole file with ``fill`` in the gap."""

@@ -1,103 +1,114 @@
 """The engines that an evaluation compares, by name: Lacuna's, and llama.cpp with the same weights."""
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice, product
+from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 from tests.benchmarks.tasks import llama
-from tests.benchmarks.tasks.cut import CutFiller
-from tests.benchmarks.tasks.llama_filler import LlamaFiller
-from tests.benchmarks.tasks.runner import Filler
 
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.hub import models
+from lacuna_model.syntax import Document, language_for
 
-# The number of candidates that editors request by default, used by the engine ``lacuna-candidates``.
-CANDIDATES = 3
-UNCONSTRAINED, CUT = "lacuna-unconstrained", "lacuna-cut"
-
-
-class Variant(NamedTuple):
-    """A variant of Lacuna's engine: ``options`` replace those of the requests; ``candidates`` is their number."""
-
-    options: DecodeOptions | None = None
-    candidates: int = 1
+LACUNA, UNCONSTRAINED, CUT, LLAMA_CPP = "lacuna", "lacuna-unconstrained", "lacuna-cut", "llama.cpp"
+MAX_CHECKED = 512  # sets of cut fills: two gaps of twenty lines
 
 
-OURS: Mapping[str, Variant] = {
-    "lacuna": Variant(),
-    UNCONSTRAINED: Variant(DecodeOptions(syntax=False)),
-    "lacuna-candidates": Variant(candidates=CANDIDATES),
-}
-# Variants in the number of steps for an open checkpoint, from one slot per step to a single pass.
-STEPS: Mapping[str, Variant] = {
-    "lacuna: one slot a step": Variant(DecodeOptions(schedule="single")),
-    "lacuna: 1 nat": Variant(DecodeOptions(entropy_bound=1.0)),
-    "lacuna: 3 nats": Variant(DecodeOptions(entropy_bound=3.0)),
-    "lacuna: one pass": Variant(DecodeOptions(steps=1)),
-}
+class Filler(Protocol):
+    """An engine under evaluation."""
 
-
-class EngineFiller:
-    """Lacuna's engine under evaluation: delivers the likeliest of ``candidates``; ``options`` replace the requests'.
-
-    Deadlines are ignored, so that results do not depend on the load of the machine.
-    """
-
-    def __init__(
-        self, engine: Engine, *, name: str = "lacuna", options: DecodeOptions | None = None, candidates: int = 1
-    ) -> None:
-        self.name = name
-        self._engine = engine
-        self._options = options
-        self._candidates = candidates
+    name: str
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fills every region of the request."""
-        options = msgspec.structs.replace(self._options or request.options, deadline_ms=0)
-        task = request.task
-        if isinstance(task, FillGaps):
-            task = msgspec.structs.replace(task, candidates=self._candidates)
-        return self._engine.fill(msgspec.structs.replace(request, options=options, task=task))
+        ...
 
 
-def available_engines(loaded: Engine) -> dict[str, Callable[[], Filler]]:
-    """Returns builders for the variants of a loaded engine; each has its own caches, all share the weights.
+@dataclass(slots=True)
+class EngineFiller:
+    """Lacuna's engine. Deadlines are ignored, so that results do not depend on the load of the machine."""
 
-    ``CUT`` checks the fills without a constraint once, and cuts them to their valid lines.
+    name: str
+    engine: Engine
+    is_constrained: bool = True
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fills every region of the request."""
+        syntax = self.is_constrained and request.options.syntax
+        return self.engine.fill(replace(request, options=replace(request.options, deadline_ms=0, syntax=syntax)))
+
+
+@dataclass(slots=True)
+class CutFiller:
+    """The simplest constraint: another engine's fills, cut to the most whole lines with which the file is valid.
+
+    Where none is valid, not even an empty fill, the result is ``no_valid_fill``.
     """
 
-    def build(name: str, variant: Variant) -> Filler:
-        return EngineFiller(Engine(loaded.model), name=name, options=variant.options, candidates=variant.candidates)
+    name: str
+    filler: Filler
 
-    found = {name: partial(build, name, variant) for name, variant in {**OURS, **STEPS}.items()}
-    return {**found, CUT: lambda: CutFiller(CUT, found[UNCONSTRAINED]())}
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fills every region of the request."""
+        result = self.filler.fill(request)
+        language = language_for(request.path, request.language)
+        if result.status != "ok" or language is None:
+            return result
+        text, regions = request.text.encode(), request.regions
+        document = Document(text, [(region.start, region.end) for region in regions], language)
+        fills = kept(text, regions, result.fills, document)
+        if fills is None:
+            standing = region_groups.standing(text, regions)
+            return replace(result, status="no_valid_fill", fills=standing, message="no line of the fills is valid")
+        return replace(result, fills=fills)
 
 
-def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
-    """Returns builders for every engine: Lacuna's and llama.cpp, for ``model`` and for the small model.
+def kept(text: bytes, regions: Sequence[Region], fills: Sequence[str], document: Document) -> tuple[str, ...] | None:
+    """Returns the fills, or what is valid of them with the fewest lines cut off; None for nothing."""
+    cuts = [list(_cuts(fill, text[region.end :])) for region, fill in zip(regions, fills, strict=True)]
+    ways = sorted(product(*(range(len(own)) for own in cuts)), key=sum)
+    for way in islice(ways, MAX_CHECKED):
+        found = tuple(own[number] for own, number in zip(cuts, way, strict=True))
+        if document.check_fresh([fill.encode() for fill in found]).valid:
+            return found
+    return None
 
-    The first engine that uses weights loads them. Only an open checkpoint has variants by steps; llama.cpp cannot read
-    it.
+
+def _cuts(fill: str, after: bytes) -> Iterator[str]:
+    """A fill, and the fill with ever fewer lines; the last one keeps its newline unless the suffix begins with one."""
+    yield fill
+    ends_line = after.startswith((b"\n", b"\r"))
+    lines = fill.splitlines(keepends=True)
+    for number in range(len(lines) - 1, -1, -1):
+        whole = "".join(lines[:number])
+        if (cut := whole.removesuffix("\n") if ends_line else whole) != fill:
+            yield cut
+
+
+def chosen(model: str, names: Sequence[str]) -> list[Filler]:
+    """The engines with these names; each of Lacuna's has its own caches, all share the weights.
+
+    By default Lacuna's, and llama.cpp if it is installed and can read the model. Raises RequestError for an unknown
+    name.
     """
     load = cache(Engine.load)  # as a user loads it
 
-    def ours(name: str) -> Filler:
-        return available_engines(load(model))[name]()
+    def own(name: str, is_constrained: bool = True) -> Filler:
+        return EngineFiller(name, Engine(load(model).model), is_constrained)
 
-    is_checkpoint = models.folder(model) is not None
-    engines: dict[str, Callable[[], Filler]] = {
-        name: partial(ours, name) for name in (*OURS, CUT, *(STEPS if is_checkpoint else ()))
+    available: Mapping[str, Callable[[], Filler]] = {
+        LACUNA: lambda: own(LACUNA),
+        UNCONSTRAINED: lambda: own(UNCONSTRAINED, False),
+        CUT: lambda: CutFiller(CUT, own(UNCONSTRAINED, False)),
+        LLAMA_CPP: lambda: llama.LlamaFiller.load(model),
     }
-    engines["lacuna-small"] = lambda: EngineFiller(Engine(load(models.SMALL_MODEL).model), name="lacuna-small")
-    if not is_checkpoint:
-        engines["llama.cpp"] = partial(LlamaFiller.load, "llama.cpp", model)
-    engines["llama.cpp-small"] = partial(LlamaFiller.load, "llama.cpp-small", models.SMALL_MODEL)
-    return engines
-
-
-def compared_by_default(model: str) -> list[str]:
-    """Returns the default engines: Lacuna's, and llama.cpp if it is installed and can read the model."""
-    return ["lacuna", "llama.cpp"] if llama.installed() and models.folder(model) is None else ["lacuna"]
+    if unknown := [name for name in names if name not in available]:
+        raise RequestError(f"no engine named {unknown[0]!r}; there are {', '.join(available)}")
+    default = [LACUNA, *([LLAMA_CPP] if llama.installed() and models.folder(model) is None else [])]
+    return [build() for name, build in available.items() if name in (names or default)]

@@ -1,27 +1,32 @@
-"""Runs llama.cpp on a GGUF file, through ``llama-cpp-python`` in a separate process; takes and returns tokens."""
+"""llama.cpp on a GGUF file, through ``llama-cpp-python`` in a separate process, and as an engine that fills gaps."""
 
 import importlib.util
 import multiprocessing
 import os
+import re
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lacuna_model.core.errors import LacunaError
+from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.core.stopping import StopRule
+from lacuna_model.core.window import WindowChooser, WindowOptions
+from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.hub import models
+from lacuna_model.network.devices import choose_threads
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 # Published wheels use only common CPU instructions; a local build uses all that this machine has.
 INSTALL = "CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python"
 NUM_CONTEXT = 2048
-# llama-cpp-python's advice for CPUs, where longer drafts cost more than they save.
-NUM_DRAFTED = 2
-# Drafts of a smaller model hold more often.
-NUM_MODEL_DRAFTED = 4
+# After each piece of this many tokens the stop rule is checked; the prompt cache avoids reading again.
+PIECE_TOKENS = 32
 
 
 class Continues(Protocol):
@@ -62,25 +67,14 @@ def _end_with_parent() -> None:
 class LlamaCpp:
     """A GGUF file in llama.cpp: generates greedily, and does not re-read the prefix that two prompts share.
 
-    ``threads`` are used for prompt and generation. With ``ngrams`` it drafts the tokens that followed the last n-gram
-    earlier, and verifies them; with a ``drafting`` GGUF file, those that this smaller model writes. A separate process
-    runs it, because its threads would slow down Lacuna's. Raises LacunaError if llama-cpp-python is not installed or
-    cannot load the file.
+    ``threads`` are used for prompt and generation. A separate process runs it, because its threads would slow down
+    Lacuna's. Raises LacunaError if llama-cpp-python is not installed or cannot load the file.
     """
 
-    def __init__(
-        self,
-        gguf: Path,
-        *,
-        threads: int = 2,
-        num_context: int = NUM_CONTEXT,
-        ngrams: bool = False,
-        drafting: Path | None = None,
-    ) -> None:
+    def __init__(self, gguf: Path, *, threads: int = 2) -> None:
         require()
         self._process = own_process()
-        loaded = self._process.submit(_load, str(gguf), threads, num_context, ngrams, str(drafting or ""))
-        self.compiled_for: str = loaded.result()
+        self.compiled_for: str = self._process.submit(_load, str(gguf), threads).result()
 
     def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:
         """Returns at most ``max_tokens`` tokens after ``prompt``, up to and including the first of ``ends``."""
@@ -91,34 +85,18 @@ class LlamaCpp:
 _loaded: list[Any] = []
 
 
-def _load(gguf: str, threads: int, num_context: int, ngrams: bool, drafting: str) -> str:
+def _load(gguf: str, threads: int) -> str:
     """Loads the file; returns llama.cpp's report of the instructions that it was compiled for."""
     import llama_cpp  # type: ignore[import-not-found,unused-ignore]  # not a dependency: INSTALL installs it
-    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # type: ignore[import-not-found,unused-ignore]
 
-    sizes: dict[str, Any] = {"n_ctx": num_context, "n_threads": threads, "n_threads_batch": threads, "verbose": False}
-    drafts: Any = LlamaPromptLookupDecoding(num_pred_tokens=NUM_DRAFTED) if ngrams else None
     try:
-        if drafting:
-            drafts = _ModelDrafts(llama_cpp.Llama(drafting, **sizes))
-        # llama.cpp keeps the logits of a draft only together with those of the prompt.
-        model = llama_cpp.Llama(gguf, **sizes, logits_all=drafts is not None, draft_model=drafts)
+        _loaded.append(
+            llama_cpp.Llama(gguf, n_ctx=NUM_CONTEXT, n_threads=threads, n_threads_batch=threads, verbose=False)
+        )
     except ValueError as error:
         raise LacunaError(f"llama.cpp cannot load {gguf}: {error}") from error
-    _loaded.append(model)
     said: bytes = llama_cpp.llama_print_system_info()
     return said.decode().strip(" |\n")
-
-
-class _ModelDrafts:
-    """Drafts of a smaller model, as llama-cpp-python asks for them; it keeps what it has read, too."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __call__(self, input_ids: NDArray[np.intc], /, **_: Any) -> NDArray[np.intc]:
-        drafted = islice(self._model.generate(input_ids.tolist(), temp=0.0), NUM_MODEL_DRAFTED)
-        return np.array(list(drafted), dtype=np.intc)
 
 
 def _generate(prompt: list[int], max_tokens: int, ends: frozenset[int]) -> list[int]:
@@ -128,3 +106,81 @@ def _generate(prompt: list[int], max_tokens: int, ends: frozenset[int]) -> list[
         if token in ends or len(generated) == max_tokens:
             break
     return generated
+
+
+class LlamaFiller:
+    """Fills gaps with a fill-in-the-middle model in llama.cpp: the file, prompt and stop rule of Lacuna's engine.
+
+    The prompt is prefix, suffix, middle, over the same window. The fill is greedy and ends with any end token, or where
+    the stop rule for left-to-right models applies; what repeats the suffix is trimmed. Several gaps are filled in
+    order, each with the earlier fills in place. Raises RequestError for a model without fill-in-the-middle tokens.
+    """
+
+    name = "llama.cpp"
+
+    def __init__(self, llama: Continues, tokenizer: Tokenizer) -> None:
+        if tokenizer.fim is None:
+            raise RequestError(f"{self.name} needs a model with fill-in-the-middle tokens")
+        self._llama = llama
+        self._tokenizer = tokenizer
+        self._fim = tokenizer.fim
+
+    @classmethod
+    def load(cls, model: str) -> "LlamaFiller":
+        """Returns the filler of a model of the registry, or of a GGUF file."""
+        return cls(LlamaCpp(models.weights(model), threads=choose_threads()), load_tokenizer(model))
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fills every region of the request; ignores its decode options, including a deadline."""
+        started = time.perf_counter()
+        text = request.text.encode()
+        region_groups.check(request.regions, text)
+        fills: list[str] = []
+        passes, read = 0, 0
+        for index in range(len(request.regions)):
+            current, (region,) = region_groups.text_for(text, request.regions, fills, range(index, index + 1))
+            prompt = self._prompt(request, current, region)
+            (rule,) = region_groups.stop_rules(current, [region])
+            generated = self._continue(prompt, region.max_tokens, rule)
+            passes, read = passes + len(generated), read + len(prompt)
+            fill = rule.end(self._said(generated), final=True) or ""
+            fills.append(trim_overlap(fill, current[region.end :].decode()))
+        stats = FillStats(
+            nfe=passes,
+            steps=passes,
+            tokens=sum(len(self._tokenizer.encode(fill)) for fill in fills),
+            context_tokens=read,
+            ms=(time.perf_counter() - started) * 1000,
+        )
+        return InfillResult("ok", tuple(fills), stats)
+
+    def _prompt(self, request: InfillRequest, text: bytes, region: Region) -> list[int]:
+        window, encode = WindowChooser(WindowOptions()), self._tokenizer.encode
+        before = window.before(text[: region.start], self._tokenizer).decode()
+        after = window.after(text[region.end :], self._tokenizer).decode()
+        head = prompt_head(self._fim, self._tokenizer, request.snippets, request.path)
+        return [*head, *encode(before), self._fim.suffix, *encode(after), self._fim.middle]
+
+    def _continue(self, prompt: list[int], max_tokens: int, rule: StopRule) -> list[int]:
+        """Returns the continuation of a prompt up to its end; works in pieces, to stop soon after the rule applies."""
+        generated: list[int] = []
+        while len(generated) < max_tokens and rule.end(self._said(generated), final=False) is None:
+            most = min(PIECE_TOKENS, max_tokens - len(generated))
+            piece = self._llama.generate([*prompt, *generated], most, self._fim.ends)
+            generated += piece
+            if len(piece) < most or piece[-1] in self._fim.ends:
+                break
+        return generated
+
+    def _said(self, generated: list[int]) -> str:
+        """Returns the text of tokens; end tokens have none."""
+        return self._tokenizer.decode_bytes(generated).decode("utf-8", errors="ignore")
+
+
+def trim_overlap(fill: str, after: str) -> str:
+    """``fill`` without an end that repeats the beginning of ``after`` up to the end of one of its lines."""
+    for end in reversed([match.end() for match in re.finditer(r"\n|\Z", after)]):
+        repeated = after[:end]
+        if repeated.strip() and fill.endswith(repeated):
+            return fill[: -len(repeated)]
+    return fill

@@ -1,19 +1,21 @@
-"""The command ``evaluate --data FILE --gaps N``: fills several lines of one solution together, and one by one."""
+"""``evaluate --data FILE --gaps N``: fills several lines of one solution together, and one by one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
 import numpy as np
-from rich.table import Table
+from tests.benchmarks.figures import Row, times
+from tests.benchmarks.records import Records
 from tests.benchmarks.tasks.dataset import Problem
-from tests.benchmarks.tasks.runner import MAX_TOKENS, Filler, parses
+from tests.benchmarks.tasks.engines import Filler
 from tests.benchmarks.tasks.sandbox import Sandbox
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, with_fills
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, with_fills
+from training.files import parses
 
 TOGETHER, ONE_BY_ONE = "together", "one by one"
 
@@ -32,6 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
     ``longest`` are the passes of its longest request: of all gaps together, or of the longest gap.
     """
 
+    engine: str
     way: str
     task: str
     passed: bool
@@ -43,23 +46,8 @@ class Outcome(msgspec.Struct, frozen=True):
     ms: float
 
 
-class WayScores(msgspec.Struct, frozen=True):
-    """The figures of one way over all solutions; times are in milliseconds per solution."""
-
-    way: str
-    solutions: int
-    passed: int
-    valid: int
-    refused: int
-    nfe: int
-    longest: int
-    tokens: int
-    ms_p50: float
-    ms_p95: float
-
-
 def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
-    """Returns a solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
+    """A solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
 
     Lines that follow each other are one gap, not two: a solution that has only such lines is left out.
 
@@ -83,40 +71,45 @@ def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
 
 
 def _cut(task: str, problems: Sequence[Problem]) -> Several:
-    whole = problems[0].document(problems[0].canonical_solution).encode()
-    spans = [
-        Region(start, start + len(problem.canonical_solution.encode()), max_tokens=MAX_TOKENS["single"])
-        for problem in problems
-        for start in [len(problem.prompt.encode())]
-    ]
-    text, regions = _emptied(whole, spans)
-    request = InfillRequest(text.decode(), tuple(regions), path="solution.py", language="python")
     first = problems[0]
+    text = first.document(first.canonical_solution).encode()
+    spans, regions, removed = [], [], 0
+    for problem in problems:
+        (gap,) = problem.request.regions
+        length = len(problem.canonical_solution.encode())
+        spans.append(msgspec.structs.replace(gap, end=gap.start + length))
+        regions.append(msgspec.structs.replace(gap, start=gap.start - removed, end=gap.start - removed))
+        removed += length
+    empty = with_fills(text, spans, [""] * len(spans)).decode()
+    request = InfillRequest(empty, tuple(regions), path="solution.py", language="python")
     return Several(task, request, f"\n{first.test}\ncheck({first.entry_point})\n")
 
 
-def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]:
-    """Returns the text without the texts of the spans, and the empty regions in their places."""
-    regions, removed = [], 0
-    for span in spans:
-        at = span.start - removed
-        regions.append(msgspec.structs.replace(span, start=at, end=at))
-        removed += span.end - span.start
-    return with_fills(text, spans, [""] * len(spans)), regions
+def measure(solutions: Sequence[Several], fillers: Sequence[Filler]) -> list[Outcome]:
+    """The results of filling every solution with every engine in both ways, in turn."""
+    questions = [
+        (filler, solution, way) for filler in fillers for solution in solutions for way in (TOGETHER, ONE_BY_ONE)
+    ]
+    with Sandbox() as sandbox, Records(None, Outcome) as records:
+        return records.run(
+            "solutions",
+            questions,
+            lambda one: outcome(*one, sandbox),
+            key=lambda one: (one[0].name, one[1].task, one[2]),
+            answered=lambda one: (one.engine, one.task, one.way),
+        )
 
 
-def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, label: str = "") -> Iterator[Outcome]:
-    """Yields the results of filling every solution in both ways, in turn; ``label`` begins the names of the ways."""
-    for solution in solutions:
-        for way, fill in ((TOGETHER, _together), (ONE_BY_ONE, _one_by_one)):
-            began = time.perf_counter()
-            result, stats = fill(solution.request, filler)
-            ms = (time.perf_counter() - began) * 1e3
-            text = solution.request.filled(result.fills)
-            passed = result.status == "ok" and sandbox.run(text + solution.judged_by).verdict == "passed"
-            judged = passed, parses(text), result.status != "ok"
-            passes, tokens = [one.nfe for one in stats], sum(one.tokens for one in stats)
-            yield Outcome(label + way, solution.task, *judged, sum(passes), max(passes), tokens, round(ms, 1))
+def outcome(filler: Filler, solution: Several, way: str, sandbox: Sandbox) -> Outcome:
+    """Fills the gaps of a solution in one way, and runs its tests."""
+    began = time.perf_counter()
+    result, stats = (_together if way == TOGETHER else _one_by_one)(solution.request, filler)
+    ms = (time.perf_counter() - began) * 1e3
+    text = solution.request.filled(result.fills)
+    passed = result.status == "ok" and sandbox.run(text + solution.judged_by).verdict == "passed"
+    judged = passed, parses(text, "python"), result.status != "ok"
+    passes, tokens = [one.nfe for one in stats], sum(one.tokens for one in stats)
+    return Outcome(filler.name, way, solution.task, *judged, sum(passes), max(passes), tokens, round(ms, 1))
 
 
 def _together(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:
@@ -139,25 +132,21 @@ def _one_by_one(request: InfillRequest, filler: Filler) -> tuple[InfillResult, l
     return msgspec.structs.replace(result, fills=tuple(fills)), stats
 
 
-def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
-    """Returns the figures of every way."""
-    rows = []
-    for way in dict.fromkeys(one.way for one in outcomes):
-        own = [one for one in outcomes if one.way == way]
-        p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
-        passed, valid, refused = (sum(getattr(one, name) for one in own) for name in ("passed", "valid", "refused"))
-        passes, longest, tokens = (sum(getattr(one, name) for one in own) for name in ("nfe", "longest", "tokens"))
-        rows.append(WayScores(way, len(own), passed, valid, refused, passes, longest, tokens, p50, p95))
-    return rows
-
-
-def table(rows: Sequence[WayScores], gaps: int) -> Table:
-    """Returns a table with one row per way."""
-    grid = Table(title=f"{gaps} lines cut out of a solution")
-    counted = ("solutions", "passed", "parse", "refused", "passes", "of the longest", "tokens")
-    for column in ("", *counted, "p50 ms", "p95 ms"):
-        grid.add_column(column, justify="right" if column else "left")
-    for row in rows:
-        counts = (row.solutions, row.passed, row.valid, row.refused, row.nfe, row.longest, row.tokens)
-        grid.add_row(row.way, *map(str, counts), f"{row.ms_p50:,.0f}", f"{row.ms_p95:,.0f}")
-    return grid
+def rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    """The figures of every engine and way over all solutions."""
+    found: list[Row] = []
+    for engine, way in dict.fromkeys((one.engine, one.way) for one in outcomes):
+        own = [one for one in outcomes if (one.engine, one.way) == (engine, way)]
+        row: Row = {
+            "engine": engine,
+            "gaps": way,
+            "solutions": len(own),
+            "passed": sum(one.passed for one in own),
+            "parse": sum(one.valid for one in own),
+            "refused": sum(one.refused for one in own),
+            "passes": sum(one.nfe for one in own),
+            "of the longest": sum(one.longest for one in own),
+            "tokens": sum(one.tokens for one in own),
+        }
+        found.append({**row, **times([one.ms for one in own])})
+    return found

@@ -1,32 +1,22 @@
 """Asks the language server for a suggestion at every cursor of some stretches, and compares it with the file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
-from typing import get_args
+from collections.abc import Sequence
 
 import msgspec
-from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.typing.stretches import Cursor, Kind, Stretch, cursors
-from tests.benchmarks.editor.typist import Typist, typist
+from tests.benchmarks.editor.typist import Typist, language_server
+from tests.benchmarks.figures import Row, grouped, percentile
+from tests.benchmarks.records import Records
 
-from lacuna_model.core.params import DecodeOptions
-from lacuna_model.core.regions import at_cursor
+from lacuna_model.commands import output
 from lacuna_model.languages.registry import language_for
-from lacuna_server.client.client import Client
-from lacuna_server.client.starting import Address
-from lacuna_server.wire.protocol import Infill, Open, Result
 
 # The server answers when it has an answer: what is right is measured, not how soon.
 PATIENT = {"debounce": False, "deadlineMs": 0, "readAhead": False}
-MAX_TOKENS = 96
-URI = "bench:/{}"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The suggestion at a cursor ("" for none).
-
-    ``foreign``: the model alone writes another text there, with a prompt that has another path and no other document.
-    """
+    """The suggestion at a cursor ("" for none)."""
 
     kind: Kind
     language: str
@@ -34,7 +24,6 @@ class Asked(msgspec.Struct, frozen=True):
     head: str
     wanted: str
     text: str
-    foreign: bool
     ms: float
 
     @property
@@ -43,74 +32,40 @@ class Asked(msgspec.Struct, frozen=True):
         return self.text.split("\n", 1)[0].rstrip() == self.wanted.rstrip()
 
 
-class Row(msgspec.Struct, frozen=True):
-    """Counts of the suggestions at the cursors of one kind, or in one language; the time is in milliseconds."""
-
-    what: str
-    cursors: int
-    shown: int
-    right: int
-    foreign: int
-    right_characters: int
-    p50: float
-
-
-async def ask(
-    stretches: Sequence[Stretch], address: Address, options: dict[str, object], advance: Callable[[str], None]
-) -> list[Asked]:
+async def ask(stretches: Sequence[Stretch], options: dict[str, object], records: Records[Asked]) -> list[Asked]:
     """Asks at every cursor of the stretches; ``options`` are settings of the language server."""
-    found = []
-    async with typist(PATIENT | options) as (one, _), await Client.connect(address, name="lacuna-bench") as client:
-        await one.ready()
-        for stretch in stretches:
-            found += [await _asked(one, client, stretch, cursor) for cursor in cursors(stretch)]
-            advance(stretch.path.name)
-    return found
+    places = [(stretch, cursor) for stretch in stretches for cursor in cursors(stretch)]
+    with output.counting("cursors", len(places)) as advance:
+        async with language_server(PATIENT | options) as client:
+            typist = Typist(client)
+            for stretch, cursor in places:
+                records.add(await _asked(typist, stretch, cursor))
+                advance()
+    return records.found
 
 
-async def _asked(one: Typist, client: Client, stretch: Stretch, cursor: Cursor) -> Asked:
+async def _asked(typist: Typist, stretch: Stretch, cursor: Cursor) -> Asked:
     language = language_for(stretch.path.name)
     name = language.name if language is not None else ""
-    one.open(cursor.before, cursor.after, stretch.path.suffix, name)
-    answer = await one.suggest()
-    foreign = bool(answer.text) and not await _writes(client, stretch, cursor, answer.text)
+    answer = await typist.suggestion(cursor.before, cursor.after, stretch.path.suffix, name)
     head = cursor.before.rpartition("\n")[2]
-    return Asked(cursor.kind, name, stretch.path.name, head, cursor.wanted, answer.text, foreign, round(answer.ms, 1))
+    return Asked(cursor.kind, name, stretch.path.name, head, cursor.wanted, answer.text, round(answer.ms, 1))
 
 
-async def _writes(client: Client, stretch: Stretch, cursor: Cursor, text: str) -> bool:
-    """Whether the model alone, without a constraint, writes a text that begins with this one."""
-    tail = cursor.after.partition("\n")[0]
-    lines = 0 if "\n" in text else 1
-    region = at_cursor(len(cursor.before.encode()), tail, MAX_TOKENS, lines)
-    uri = URI.format(stretch.path.name)
-    client.open(Open(uri, cursor.before + cursor.after, path=stretch.path.name))
-    asked = Infill("", uri, client.version(uri), (region,), options=DecodeOptions(syntax=False))
-    async with aclosing(client.infill(asked)) as answers:
-        async for answer in answers:
-            if isinstance(answer, Result):
-                return answer.result.fills[0].startswith(text)
-    return False
-
-
-def rows(found: Sequence[Asked]) -> Iterator[Row]:
-    """Yields the counts by kind of cursor, then by language, then of all."""
-    for kind in get_args(Kind):
-        yield from _row(kind, [one for one in found if one.kind == kind])
-    for language in sorted({one.language for one in found}):
-        yield from _row(language, [one for one in found if one.language == language])
-    yield from _row("all", found)
-
-
-def _row(what: str, own: Sequence[Asked]) -> Iterator[Row]:
-    if own:
+def rows(found: Sequence[Asked]) -> list[Row]:
+    """The counts by language, then by kind of cursor and of all."""
+    groups = {**grouped(found, lambda one: one.language), **grouped(found, lambda one: one.kind)}
+    result: list[Row] = []
+    for what, own in groups.items():
         right = [one for one in own if one.text and one.right]
-        yield Row(
-            what,
-            len(own),
-            sum(bool(one.text) for one in own),
-            len(right),
-            sum(one.foreign for one in own),
-            sum(len(one.wanted) for one in right),
-            percentile([one.ms for one in own if one.text], 50),
+        result.append(
+            {
+                "what": what,
+                "cursors": len(own),
+                "shown": sum(bool(one.text) for one in own),
+                "right": len(right),
+                "right characters": sum(len(one.wanted) for one in right),
+                "ms p50": percentile([one.ms for one in own if one.text], 50),
+            }
         )
+    return result

@@ -1,24 +1,25 @@
 """A person types stretches of real files in a real Neovim, and takes a suggestion whose first line is what they meant.
 
 It may also end before the line does, with a word. They pause before each line and after each key, and need a moment to
-read a suggestion. Indentation is free. If they take ``parts``, they also take the first words of a suggestion, a key
-each, where at least two are what they meant.
+read a suggestion. Indentation is free.
 """
 
 import asyncio
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.typing import processor
 from tests.benchmarks.editor.typing.neovim import Neovim, neovim
 from tests.benchmarks.editor.typing.stretches import Stretch
+from tests.benchmarks.figures import Row, grouped, percentile, ratio
+from tests.benchmarks.records import Records
 
+from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.text.characters import in_word
@@ -30,34 +31,30 @@ READ_S = 0.25  # to read a suggestion
 TAKEN_S = 0.15  # for the editor to insert it
 BEGIN_S = 3.0  # before the first line
 READY_S = 120.0
-LEAST_WORDS = 2  # of a suggestion that are worth taking alone
-_WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 
 
 class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?
+    """An editor's plugin: its name, its configuration, the key that takes a line, and Lua: is it ready?
 
-    One without a ``word_key`` gives no parts. ``servers`` are processes that work for it beside the editor.
+    ``servers`` are processes that work for it beside the editor.
     """
 
     name: str
     init: str
     key: str
-    word_key: str = ""
     ready: str = "return true"
     servers: tuple[int, ...] = ()
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Seconds after each key, and before each line; whether ``parts`` of suggestions are taken."""
+    """Seconds after each key, and before each line."""
 
     key_s: float = 0.2
     line_s: float = 1.0
-    parts: bool = False
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """What one stretch took: its characters, the keys pressed, suggestions shown, right, taken and taken in part.
+    """What one stretch took: its characters, the keys pressed, suggestions shown, right and taken.
 
     ``unseen`` counts the lines at whose start nothing was shown in the pause; ``waits`` are the seconds from the start
     of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown. ``cpu_s`` are the
@@ -72,35 +69,11 @@ class Typed(msgspec.Struct, frozen=True):
     shown: int
     right: int
     taken: int
-    parts: int
     lines: int
     unseen: int
     waits: tuple[float, ...]
     wrong: tuple[tuple[str, str], ...]
     cpu_s: float
-
-
-class Row(msgspec.Struct, frozen=True):
-    """The sums of one plugin in one language or in all; shares are in per cent, waits in seconds.
-
-    ``wrong`` are the characters that were shown and not meant, for 100 that were typed: of each first line those behind
-    its common beginning with what was meant. ``cpu_s`` are processor seconds for 100 characters, too.
-    """
-
-    plugin: str
-    what: str
-    characters: int
-    saved: float
-    wrong: float
-    cpu_s: float
-    shown: int
-    right: int
-    taken: int
-    parts: int
-    lines: int
-    unseen: int
-    wait_p50: float
-    wait_p90: float
 
 
 def lacuna(plugin: Path, service: int = 0, **settings: object) -> Plugin:
@@ -112,13 +85,7 @@ def lacuna(plugin: Path, service: int = 0, **settings: object) -> Plugin:
         "vim.lsp.enable('lacuna')\n"
     )
     ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
-    return Plugin("lacuna", init, "<M-l>", "<M-w>", ready, (service,) if service else ())
-
-
-def llama_vim(checkout: Path, url: str) -> Plugin:
-    """Returns llama.vim from its checkout, with the infill endpoint of a llama.cpp server."""
-    config = f"vim.g.llama_config = {{ endpoint_fim = {url!r}, endpoint = {url!r}, show_info = 0 }}\n"
-    return Plugin("llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "<C-B>")
+    return Plugin("lacuna", init, "<M-l>", ready, (service,) if service else ())
 
 
 def described(file: Path) -> Plugin:
@@ -130,20 +97,20 @@ def described(file: Path) -> Plugin:
 
 
 async def type_all(
-    stretches: Sequence[Stretch], plugins: Sequence[Plugin], program: str, pace: Pace, advance: Callable[[str], None]
+    stretches: Sequence[Stretch], plugins: Sequence[Plugin], program: str, pace: Pace, records: Records[Typed]
 ) -> list[Typed]:
     """Types every stretch with each plugin in turn."""
-    found = []
-    for stretch in stretches:
-        for plugin in plugins:
-            with tempfile.TemporaryDirectory(prefix="lacuna-typing-", ignore_cleanup_errors=True) as folder:
-                file = Path(folder) / stretch.path.name
-                file.write_text("\n".join((*stretch.above, "", *stretch.below)))
-                async with neovim(program, plugin.init, file) as editor:
-                    await _ready(editor, plugin)
-                    found.append(await _Person(editor, plugin, pace, stretch).type())
-        advance(stretch.path.name)
-    return found
+    with output.counting("stretches", len(stretches) * len(plugins)) as advance:
+        for stretch in stretches:
+            for plugin in plugins:
+                with tempfile.TemporaryDirectory(prefix="lacuna-typing-", ignore_cleanup_errors=True) as folder:
+                    file = Path(folder) / stretch.path.name
+                    file.write_text("\n".join((*stretch.above, "", *stretch.below)))
+                    async with neovim(program, plugin.init, file) as editor:
+                        await _ready(editor, plugin)
+                        records.add(await _Person(editor, plugin, pace, stretch).type())
+                advance()
+    return records.found
 
 
 async def _ready(editor: Neovim, plugin: Plugin) -> None:
@@ -163,7 +130,6 @@ class _Person:
     shown: int = 0
     right: int = 0
     taken: int = 0
-    parts: int = 0
     lines: int = 0
     waits: list[float] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)
@@ -192,7 +158,6 @@ class _Person:
             self.shown,
             self.right,
             self.taken,
-            self.parts,
             self.lines,
             self.lines - len(self.waits),
             tuple(round(wait, 3) for wait in self.waits),
@@ -212,8 +177,6 @@ class _Person:
         del self.waits[count + 1 :]
         while body:
             taken = await self._takes(row, line, body) if wanted else 0
-            if not taken and self.pace.parts and self.plugin.word_key:
-                taken = await self._takes_words(row, line, body)
             if not taken:
                 await self._press(_keys(body[0]))
                 taken = 1
@@ -241,31 +204,6 @@ class _Person:
             await self.editor.mend(row, now)
         return len(text)
 
-    async def _takes_words(self, row: int, line: str, rest: str) -> int:
-        """Reads what is shown, and takes its words as long as they are meant; returns the characters that this brought.
-
-        What came otherwise than it was meant is put right.
-        """
-        right = _right_words(self.seen, rest)
-        if right < LEAST_WORDS or _is_meant(self.seen, rest):
-            return 0
-        await asyncio.sleep(READ_S)
-        if _right_words(await self.editor.ghost(), rest) != right:
-            return 0
-        begun = len(line) - len(rest)
-        for _ in range(right):
-            await self._press(self.plugin.word_key)
-        self.parts += 1
-        now, before = "", None
-        while now != before:  # a busy editor takes one word after another
-            await asyncio.sleep(TAKEN_S)
-            now, before = await self.editor.line(row), now
-        if not line.startswith(now):
-            now = now[: num_common(now, line)]
-            await self.editor.mend(row, now)
-        self.seen = ""
-        return max(len(now) - begun, 0)
-
     async def _look(self, rest: str, seconds: float, began: float | None = None) -> bool:
         """Looks at the screen for some seconds, or until it shows the ``rest`` of the line; counts what is new."""
         until = time.monotonic() + seconds
@@ -287,19 +225,8 @@ class _Person:
 
 def _is_meant(shown: str, rest: str) -> bool:
     """Whether what is shown is the ``rest`` of a line, or the beginning of it up to the end of a word."""
-    return shown == rest or (bool(shown.strip()) and rest.startswith(shown) and _ends_alike(len(shown), shown, rest))
-
-
-def _right_words(shown: str, rest: str) -> int:
-    """How many words of what is shown are the next ones of the ``rest`` of a line."""
-    same = num_common(shown, rest)
-    return sum(match.end() <= same for match in _WORD.finditer(shown) if _ends_alike(match.end(), shown, rest))
-
-
-def _ends_alike(end: int, shown: str, rest: str) -> bool:
-    """Whether a word that ends there in what is shown does so in the rest, too."""
-    after = (text[end : end + 1] for text in (shown, rest))
-    return not any(map(in_word, after)) or end == len(shown) == len(rest)
+    ends_a_word = not in_word(rest[len(shown) : len(shown) + 1])
+    return shown == rest or (bool(shown.strip()) and rest.startswith(shown) and ends_a_word)
 
 
 def _wrong(wanted: str, shown: str) -> int:
@@ -312,35 +239,27 @@ def _keys(text: str) -> str:
     return re.sub(r"[<\t]", lambda match: {"<": "<lt>", "\t": "<C-v><Tab>"}[match[0]], text)
 
 
-def rows(found: Sequence[Typed]) -> Iterator[Row]:
-    """Yields the sums of each plugin by language, then over all."""
-    for plugin in dict.fromkeys(one.plugin for one in found):
-        mine = [one for one in found if one.plugin == plugin]
-        for language in sorted({one.language for one in mine}):
-            yield _row(plugin, language, [one for one in mine if one.language == language])
-        yield _row(plugin, "all", mine)
+def rows(found: Sequence[Typed]) -> list[Row]:
+    """The sums of each plugin by language and over all; *saved*, *wrong* and *cpu s* are for 100 characters typed."""
+    return [
+        {"plugin": plugin, "what": language, **_sums(own)}
+        for plugin in dict.fromkeys(one.plugin for one in found)
+        for language, own in grouped([one for one in found if one.plugin == plugin], lambda one: one.language).items()
+    ]
 
 
-def _row(plugin: str, what: str, own: Sequence[Typed]) -> Row:
+def _sums(own: Sequence[Typed]) -> Row:
     characters, waits = sum(one.characters for one in own), [wait for one in own for wait in one.waits]
-    ordered = sorted(waits)
-    return Row(
-        plugin,
-        what,
-        characters,
-        round(100 - 100 * sum(one.keys for one in own) / max(characters, 1), 1),
-        round(100 * sum(_wrong(*pair) for one in own for pair in one.wrong) / max(characters, 1), 1),
-        round(100 * sum(one.cpu_s for one in own) / max(characters, 1), 1),
-        sum(one.shown for one in own),
-        sum(one.right for one in own),
-        sum(one.taken for one in own),
-        sum(one.parts for one in own),
-        sum(one.lines for one in own),
-        sum(one.unseen for one in own),
-        _percentile(ordered, 50),
-        _percentile(ordered, 90),
-    )
-
-
-def _percentile(seconds: Sequence[float], share: float) -> float:
-    return percentile([one * 1e3 for one in seconds], share) / 1e3
+    return {
+        "characters": characters,
+        "saved": 100 - 100 * ratio(sum(one.keys for one in own), characters),
+        "wrong": 100 * ratio(sum(_wrong(*pair) for one in own for pair in one.wrong), characters),
+        "cpu s": 100 * ratio(sum(one.cpu_s for one in own), characters),
+        "shown": sum(one.shown for one in own),
+        "right": sum(one.right for one in own),
+        "taken": sum(one.taken for one in own),
+        "lines": sum(one.lines for one in own),
+        "unseen": sum(one.unseen for one in own),
+        "wait p50": percentile(waits, 50),
+        "p90": percentile(waits, 90),
+    }

@@ -3,10 +3,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, load_edit_cases
-from tests.benchmarks.edits.judging import Verdict, judge
-from tests.benchmarks.edits.scores import Answered, summarise
+from tests.benchmarks.edits.judging import Answered, Verdict, judge, rows
 
 from lacuna_model.core.errors import RequestError
 
@@ -26,32 +24,18 @@ CASE = EditCase(
     ("offered", "verdict"),
     [
         ("a = new\nmore\nb\nc = old\nd\ne = old\nf\n", Verdict(1, 0, 0, 0, 0)),
-        ("a = new\nmore\nb\nc = new\nd\ne = old\nf\n", Verdict(1, 1, 1, 0, 0)),
-        ("a = new\nmore\nb\nc = new\nd\ne = other\nf\n", Verdict(1, 1, 2, 1, 0)),
-        ("a = new\nmore\nb\nc = new\nd\ne = new\nf\n", Verdict(1, 1, 2, 0, 1)),
-        ("a = new\nmore\nb\nc = now\nd\ne = old\nf\n", Verdict(1, 0, 1, 0, 1)),
+        ("a = new\nmore\nb\nc = new\nd\ne = old\nf\n", Verdict(1, 1, 1, 0, 0, 3, 3)),
+        ("a = new\nmore\nb\nc = new\nd\ne = other\nf\n", Verdict(1, 1, 2, 1, 0, 8, 8)),
+        ("a = new\nmore\nb\nc = new\nd\ne = new\nf\n", Verdict(1, 1, 2, 0, 1, 6, 3)),
+        ("a = new\nmore\nb\nc = now\nd\ne = old\nf\n", Verdict(1, 0, 1, 0, 1, 3, 0)),
+        ("a = new\nmore\nb\nc = newer, new\nd\ne = old\nf\n", Verdict(1, 0, 1, 0, 1, 9, 3)),
+        ("a = old\nmore\nb\nc = old\nd\ne = old\nf\n", Verdict(1, 0, 1, 0, 1, 3, 0, 1)),
+        ("a = new\nb\nc = old\nd\ne = old\nf\n", Verdict(1, 0, 1, 0, 1, 0, 0, 1)),
     ],
 )
 def test_a_place_counts_only_with_the_text_of_the_commit(offered: str, verdict: Verdict) -> None:
-    found = judge(CASE, offered.splitlines(keepends=True))
-    assert replace(found, written=0, kept=0, reversed=0) == verdict
-
-
-@pytest.mark.parametrize(
-    ("offered", "figures"),
-    [
-        ("a = new\nmore\nb\nc = old\nd\ne = old\nf\n", (0, 0, 0)),
-        ("a = new\nmore\nb\nc = new\nd\ne = old\nf\n", (3, 3, 0)),
-        ("a = new\nmore\nb\nc = newer, new\nd\ne = old\nf\n", (9, 3, 0)),
-        ("a = old\nmore\nb\nc = old\nd\ne = old\nf\n", (3, 0, 1)),
-        ("a = new\nb\nc = old\nd\ne = old\nf\n", (0, 0, 1)),
-    ],
-)
-def test_what_is_written_is_held_against_the_commit_and_the_first_change(
-    offered: str, figures: tuple[int, int, int]
-) -> None:
-    found = judge(CASE, offered.splitlines(keepends=True))
-    assert (found.written, found.kept, found.reversed) == figures
+    """What is written is held against the commit, and against the first change."""
+    assert judge(CASE, offered.splitlines(keepends=True)) == verdict
 
 
 def test_the_figures_are_summed_by_kind_and_language() -> None:
@@ -64,13 +48,12 @@ def test_the_figures_are_summed_by_kind_and_language() -> None:
         Answered("one", "4", "near", "go", silent, 10.0),
         Answered("one", "5", "near", "go", loud, 10.0),
     ]
-    rows = {(row.kind, row.language): row for row in summarise(answered)}
-    assert set(rows) == {("repeat", "all"), ("repeat", "go"), ("repeat", "python"), ("near", "go")}
-    both = rows["repeat", "all"]
-    assert (both.expected, both.found, both.offered, both.wrong, both.whole) == (3, 1, 2, 1, 1)
-    assert (both.recall, both.precision, both.ms_p50) == (0.333, 0.5, 20.0)
-    assert (both.kept, both.reversed) == (0.75, 0.5)
-    assert (rows["near", "go"].nothing, rows["near", "go"].silent) == (2, 1)
+    found = {(row["kind"], row["language"]): row for row in rows(answered)}
+    assert set(found) == {("repeat", "all"), ("repeat", "go"), ("repeat", "python"), ("near", "go")}
+    both = found["repeat", "all"]
+    assert [both[name] for name in ("expected", "found", "offered", "wrong", "whole")] == [3, 1, 2, 1, 1]
+    assert [both[name] for name in ("recall", "precision", "kept", "reversed")] == [1 / 3, 0.5, 0.75, 0.5]
+    assert (found["near", "go"]["nothing"], found["near", "go"]["silent"]) == (2, 1)
 
 
 def test_cases_are_read_and_another_file_is_refused(tmp_path: Path) -> None:

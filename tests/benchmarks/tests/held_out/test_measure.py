@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.held_out.main import held_out_main
-from tests.benchmarks.held_out.measure import ALL
-from tests.benchmarks.held_out.texts import HeldOut, find_held_out
+from tests.benchmarks.held_out.cases import HeldOut, find_held_out, held_out_files
+from tests.benchmarks.held_out.measure import measure, open_records, rows
+from tests.benchmarks.tasks.engines import chosen
 from tests.benchmarks.tests.fakes import write_llama_cpp
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
@@ -23,42 +23,40 @@ PACKAGE = "@us/shop"  # a scoped name, as in npm
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, HeldOut]:
+def corpus(tmp_path: Path) -> Path:
     texts = {"python": [2 * tiny.CODE, 2 * tiny.CODE.replace("Account", "Ledger")], "go": [GO, GO[:-3], "package b\n"]}
     for language, own in texts.items():
         with DocumentWriter(tmp_path / language / "held_out.jsonl.zst") as writer:
             for text in own:
                 writer.write(Document(PACKAGE, "1", "MIT", "its own path", language, text))
-    found = find_held_out(tmp_path)
-    return {language: HeldOut(path, language) for language, path in found.items()}
+    return tmp_path
 
 
-@pytest.mark.usefixtures("files")
-def test_a_fim_model_is_compared_with_llama_cpp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fim_model_is_compared_with_llama_cpp(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "load", lambda _: tiny_fim.loaded())
     monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     gguf.with_suffix(".says").write_text(json.dumps([*TOKENIZER.encode("return value + 1"), TOKENIZER.eog_id]))
-    found = held_out_main(tmp_path, str(gguf), cases=1, records=tmp_path / "records")
-    assert found.question.languages == ("go", "python")
-    assert {name: list(rows) for name, rows in found.fills.items()} == {
-        name: [ALL, "go", "python"] for name in ("lacuna", "llama.cpp")
-    }
-    peer = found.fills["llama.cpp"][ALL][ALL]
-    assert (peer.cases, peer.gaps) == (2, 2)
-    assert peer.similarity > found.fills["lacuna"][ALL][ALL].similarity  # Lacuna's tiny model is random
-    asked = [json.loads(line)["prompt"] for line in gguf.with_suffix(".log").read_text().splitlines()[1:]]
-    assert {(prompt[0], prompt[-1]) for prompt in asked} == {(tiny_fim.FIM.prefix, tiny_fim.FIM.middle)}
-    again = held_out_main(tmp_path, str(gguf), engines=["llama.cpp"], cases=1, records=tmp_path / "records")
-    assert again == found  # recorded cases are not filled again
+    files = held_out_files(corpus)
+    for names in ([], ["llama.cpp"]):  # what is recorded is not filled again
+        with open_records(tmp_path / "records", "model", files, 1, 0) as records:
+            found = measure(files, 1, 0, chosen(str(gguf), names), TOKENIZER.encode, records)
+        assert [(one.language, one.engine) for one in found] == [
+            (language, engine) for language in ("go", "python") for engine in ("lacuna", "llama.cpp")
+        ]
+    figures = {(row["engine"], row["gaps of"]): row for row in rows(found)}
+    assert set(figures) == {(engine, of) for engine in ("lacuna", "llama.cpp") for of in ("line", "go", "python")}
+    peer, own = figures["llama.cpp", "line"], figures["lacuna", "line"]
+    assert peer["n"] == 2
+    assert peer["similarity"] > own["similarity"]  # Lacuna's tiny model is random
 
 
-def test_bad_input_is_named(files: dict[str, HeldOut], tmp_path: Path) -> None:
+def test_bad_input_is_named(corpus: Path) -> None:
     with pytest.raises(RequestError, match=r"no held-out files here; `python -m training corpus` builds the corpus"):
-        find_held_out(tmp_path / "none")
+        find_held_out(corpus / "none")
     with pytest.raises(RequestError, match=r"no held-out files of 'ada'; there are go, python"):
-        find_held_out(tmp_path, ["ada"])
-    file = tmp_path / "go" / "held_out.jsonl.zst"
+        find_held_out(corpus, ["ada"])
+    file = corpus / "go" / "held_out.jsonl.zst"
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(CorpusError, match=r"go/held_out\.jsonl\.zst: the corpus file is damaged"):
         HeldOut(file, "go")

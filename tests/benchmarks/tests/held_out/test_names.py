@@ -1,8 +1,8 @@
 from pathlib import Path
 
-import msgspec
 import pytest
-from tests.benchmarks.held_out.names import WAYS, cases, decoded, measure, read, table
+from tests.benchmarks.held_out.names import WAYS, Filled, cases, measure, read, rows
+from tests.benchmarks.records import Records
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.snippets.pieces import PieceCounter
@@ -42,7 +42,9 @@ def test_cases_begin_with_a_name_that_only_another_file_or_a_package_declares(pr
     assert all(case.before + case.truth + case.after == MAIN for case in found)
 
 
-def test_signatures_are_read_and_of_several_candidates_the_one_whose_names_exist_is_taken(project: Path) -> None:
+def test_of_several_candidates_the_one_whose_names_exist_is_taken_and_what_is_recorded_is_not_filled_again(
+    project: Path, tmp_path: Path
+) -> None:
     asked = list[InfillRequest]()
 
     def fill(request: InfillRequest) -> InfillResult:
@@ -51,23 +53,16 @@ def test_signatures_are_read_and_of_several_candidates_the_one_whose_names_exist
         return InfillResult("ok", ("glued(1, till)\n",), FillStats(), alternatives=others)
 
     wanted = [case for case in cases([("python", project)], 5, seed=1) if case.kind == "package"]
-    found = {one.way: one for one in measure(fill, PieceCounter(), wanted, WAYS, read)}
+    for ways in (WAYS[:3], WAYS):
+        with Records(tmp_path / "names.jsonl", Filled) as records:
+            found = {one.way: one for one in measure(fill, PieceCounter(), wanted, ways, read, records)}
+        assert len(asked) == len(ways)
     assert [found[way].right for way in WAYS] == [False, False, True, False]
     assert [found[way].unknown for way in WAYS] == [("glued",), ("glued",), (), ("glued",)]
     quoted = [{one.path for one in request.snippets} for request in asked]
     assert ["paper.pyi" in paths for paths in quoted] == [False, True, True, True]
     assert [request.options.names for request in asked] == [False, False, False, True]
-    assert table(list(found.values())).row_count > 0
-
-
-def test_what_is_recorded_is_not_filled_again(project: Path) -> None:
-    wanted = cases([("python", project)], 5, seed=1)
-
-    def fill(request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", ("glue(1)\n",), FillStats())
-
-    first, *_ = measure(fill, PieceCounter(), wanted, ["soft"], read)
-    kept = decoded(msgspec.json.encode(first, enc_hook=str))
-    assert kept == first
-    rest = list(measure(fill, PieceCounter(), wanted, ["soft"], read, {(kept.case, kept.way)}))
-    assert [one.case for one in rest] == [case for case in wanted if case != first.case]
+    figures = [
+        (row["way"], row["n"], row["right first lines"], row["lines with one"]) for row in rows([*found.values()])
+    ]
+    assert figures[:4] == [("without", 1, 0, 1), ("signatures", 1, 0, 1), ("ranked", 1, 1, 0), ("soft", 1, 0, 1)]

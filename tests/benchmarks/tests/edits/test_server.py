@@ -1,0 +1,42 @@
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+from tests.benchmarks.edits.dataset import EditCase, LineEdit
+
+ROOT = Path(__file__).parents[4]
+FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(6))
+REPEAT = EditCase(
+    "owner/name@1:a.py",
+    "repeat",
+    "python",
+    "a.py",
+    f"import brotli_old\n{FILLER}keep(brotli_old, 1)\n{FILLER}show(brotli_old)\n",
+    [
+        LineEdit(0, 1, ["import brotlicffi"]),
+        LineEdit(7, 8, ["keep(brotlicffi, 1)"]),
+        LineEdit(14, 15, ["show(brotlicffi)"]),
+    ],
+    0,
+    [1, 2],
+)
+CHANGES = [LineEdit(0, 1, ["first = 1"]), LineEdit(2, 2, ["more()"])]
+NEAR = EditCase("owner/name@2:b.py", "near", "python", "b.py", FILLER, CHANGES, 0, [1])
+
+
+def test_what_a_language_server_offers_is_judged_in_both_ways(tmp_path: Path) -> None:
+    file, records = tmp_path / "cases.jsonl.gz", tmp_path / "records.jsonl"
+    file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(case) + b"\n" for case in (REPEAT, NEAR))))
+    command = [sys.executable, "-m", "tests.benchmarks", "next-edits", str(file), "--without-model", "--json"]
+    ended = subprocess.run([*command, "--records", str(records)], capture_output=True, text=True, check=True, cwd=ROOT)
+    rows = {(row["way"], row["kind"]): row for row in json.loads(ended.stdout)}
+    for way in ("all at once", "one by one"):
+        repeat, near = rows[way, "repeat"], rows[way, "near"]
+        assert [repeat[name] for name in ("found", "offered", "wrong", "whole", "recall")] == [2, 2, 0, 1, 1]
+        assert repeat["precision"] == 1
+        assert (near["found"], near["expected"]) == (0, 1)
+        assert repeat["ms p50"] > 0
+    assert len(records.read_text().splitlines()) == 4
