@@ -22,9 +22,9 @@ from lacuna_server.http.shapes.other import PLAIN, Plain
 from lacuna_server.http.shapes.table import SHAPES
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.protocol_page import html
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
+PAGES = {"/": "index.html", "/protocol": "protocol.html"}
 # All content comes from this server, nothing is inline, and no other page may frame these pages.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -42,6 +42,9 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     def serve(plain: Plain) -> Callable[[Request], Response]:
         return lambda request: plain.serve(service, metrics, request)
 
+    def show(page: str) -> Callable[[Request], Response]:
+        return lambda request: FileResponse(f"{PLAYGROUND}/{page}", headers=HEADERS)
+
     def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
 
@@ -49,15 +52,7 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
         *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
-        *_pages(),
-    ]
-
-
-def _pages() -> list[BaseRoute]:
-    """Return the routes of both pages."""
-    return [
-        Route("/", lambda request: FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)),
-        Route("/protocol", lambda request: Response(html(), media_type="text/html", headers=HEADERS)),
+        *(Route(path, show(page)) for path, page in PAGES.items()),
         Mount("/playground", StaticFiles(directory=PLAYGROUND)),
     ]
 
