@@ -16,9 +16,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from markdown_it import MarkdownIt
 
-from lacuna_server.http.shapes.demands import HINTS, REFUSED
-from lacuna_server.http.shapes.other import PLAIN
-from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.http.shapes.question import HINTS, REFUSED
+from lacuna_server.http.shapes.table import PLAIN, SHAPES
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS

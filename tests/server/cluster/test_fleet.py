@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from ray import serve
 
-from lacuna_cluster.engine.listener import Listener
-from lacuna_cluster.ingress import fleet as module
-from lacuna_cluster.ingress import loads
-from lacuna_cluster.ingress.fleet import Choices, RayFleet
-from lacuna_cluster.ingress.links import ReplicaAddress
-from lacuna_cluster.ingress.loads import Loads
-from lacuna_cluster.messages import Answered, Ask, Declined, Reply
+from lacuna_cluster import fleet as module
+from lacuna_cluster import links
+from lacuna_cluster.fleet import Choices, RayFleet
+from lacuna_cluster.links import Answered, Ask, Declined, Listener, Loads, ReplicaAddress, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.frames import Submission
 
@@ -91,7 +88,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(loads, "time", clock)
+    monkeypatch.setattr(links, "time", clock)
     monkeypatch.setattr(module, "LOADS", Loads())
     return clock
 

@@ -7,11 +7,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
-from lacuna_cluster.ingress import remote_scheduler
-from lacuna_cluster.ingress.links import Unreachable
-from lacuna_cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
-from lacuna_cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_cluster.people.users import CALLER, Caller, Usage, User
+from lacuna_cluster import remote_scheduler
+from lacuna_cluster.links import Answered, Ask, Declined, Reply, Shown, Told, Unreachable
+from lacuna_cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
+from lacuna_cluster.users import CALLER, Caller, Usage, User
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission

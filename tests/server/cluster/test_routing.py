@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_cluster.ingress import fleet
-from lacuna_cluster.ingress.loads import Loads
-from lacuna_cluster.messages import Ask
+from lacuna_cluster import fleet
+from lacuna_cluster.links import Ask, Loads
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire.frames import Submission
 

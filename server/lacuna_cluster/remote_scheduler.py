@@ -1,20 +1,33 @@
-"""The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost."""
+"""The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost.
+
+``Fleet`` is what an ingress sees of the engine replicas and of the other ingresses.
+"""
 
 import asyncio
 import itertools
 import math
 import operator
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
 import structlog
 from msgspec.structs import replace
 
-from lacuna_cluster.ingress.links import Unreachable
-from lacuna_cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_cluster.people.users import CALLER, Caller, Usage
+from lacuna_cluster.links import (
+    LOADS,
+    Answered,
+    Ask,
+    Declined,
+    EngineFigures,
+    IngressFigures,
+    Reply,
+    Shown,
+    Told,
+    Unreachable,
+)
+from lacuna_cluster.users import CALLER, Caller, Usage
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
@@ -36,20 +49,64 @@ GRACE_S = 0.5
 LOST: frozenset[ErrorCode] = frozenset({"worker_crashed", "shutting_down"})
 
 
-class Engines(Protocol):
-    """The engine replicas, as the scheduler uses them."""
+class Fleet(Protocol):
+    """The other replicas of the cluster."""
+
+    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
+        """Send a question to an engine replica, and yield the replies. Raises an exception where it is lost."""
+        ...
+
+    async def engines(self) -> list[EngineFigures]:
+        """Return the figures of all engine replicas that answer in time."""
+        ...
+
+    async def ingresses(self) -> list[IngressFigures]:
+        """Return the figures of all running ingresses that answer in time, this one included."""
+        ...
+
+    async def metrics(self) -> list[tuple[str, bytes]]:
+        """Return name and metrics of all running ingresses that answer in time, this one included."""
+        ...
+
+
+class Known:
+    """The engine replicas as they were at the last look, and the way to ask them."""
+
+    def __init__(self, fleet: Fleet, models: Sequence[str]) -> None:
+        self._fleet = fleet
+        self._models = models
+        self.figures: list[EngineFigures] = []
 
     def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question to the replica that has its document's cache, and yield the replies up to the last one.
 
-        Leaving the iterator stops the work on it. Raises ServiceError for an unknown model, and any other exception
-        where the replica is lost.
+        Leaving the iterator stops the work on it. Raises ServiceError ``bad_request`` for an unknown model, and any
+        other exception where the replica is lost.
         """
-        ...
+        model = ask.model or self._models[0]
+        if model not in self._models:
+            raise ServiceError("bad_request", f"there is no model {model}; there are {', '.join(self._models)}")
+        return self._fleet.ask(replace(ask, model=model))
+
+    def learn(self, figures: list[EngineFigures]) -> None:
+        """Take over what the replicas report."""
+        self.figures = figures
+        for one in figures:
+            LOADS.reported(one.replica, one.num_requests)
+        LOADS.keep_only({one.replica for one in figures})
 
     def status(self) -> Status:
-        """Return the state of all replicas together."""
-        ...
+        """Return the state of the first model: ready where a replica is, with the load of all models."""
+        statuses = [status for one in self.figures for status in one.statuses.values()]
+        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
+        order = ("ready", "restarting", "loading", "failed")
+        best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
+        return replace(
+            best,
+            model=self._models[0],
+            queued=sum(status.queued for status in statuses),
+            running=sum(status.running for status in statuses),
+        )
 
 
 class RemoteScheduler:
@@ -59,7 +116,7 @@ class RemoteScheduler:
     answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
     """
 
-    def __init__(self, config: ServerConfig, engines: Engines, usage: Usage) -> None:
+    def __init__(self, config: ServerConfig, engines: Known, usage: Usage) -> None:
         self.observers: list[Callable[[Finished], None]] = []
         self._config = config
         self._engines = engines

@@ -1,5 +1,3 @@
-"""Both ends of the connections between ingresses and engine replicas."""
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -7,13 +5,58 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from lacuna_cluster.engine import listener as listening
-from lacuna_cluster.engine.listener import Listener
-from lacuna_cluster.ingress.links import Links, Lost, ReplicaAddress
-from lacuna_cluster.ingress.loads import LOADS
-from lacuna_cluster.messages import Answered, Ask, Drop, Knock, Reply, Shown, framed
+from lacuna_cluster import links
+from lacuna_cluster.links import (
+    LOADS,
+    Answered,
+    Ask,
+    Drop,
+    Knock,
+    Links,
+    Listener,
+    Loads,
+    Lost,
+    ReplicaAddress,
+    Reply,
+    Shown,
+)
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.wire import frames
 from lacuna_server.wire.frames import LENGTH, Submission
+
+
+def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:
+    loads = Loads()
+    loads.begin("a")
+    loads.begin("a")
+    loads.reported("a", 5)
+    assert loads.of("a") == 5
+    loads.end("a")
+    assert loads.of("a") == 4
+    loads.reported("a", 0)  # an older figure than what is under way
+    assert (loads.of("a"), loads.of("b")) == (1, 0)
+
+
+def test_a_replica_that_has_gone_is_forgotten_once_its_requests_have_ended() -> None:
+    loads = Loads()
+    loads.begin("a")
+    loads.reported("a", 3)
+    loads.keep_only({"b"})
+    assert loads.of("a") == 1
+    loads.end("a")
+    loads.keep_only({"b"})
+    assert loads.of("a") == 0
+
+
+def test_a_replica_is_lost_for_a_while_or_until_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads()
+    assert not loads.is_lost("a")
+    loads.lost("a")
+    loads.lost("b")
+    loads.found("b")
+    assert (loads.is_lost("a"), loads.is_lost("b")) == (True, False)
+    monkeypatch.setattr(links, "LOST_S", 0.0)
+    assert not loads.is_lost("a")
 
 
 def ask(text: str) -> Ask:
@@ -98,11 +141,11 @@ async def test_a_broken_connection_ends_every_question_and_another_is_made() -> 
 async def test_who_does_not_know_the_secret_is_not_answered(
     first: Knock | Ask | Drop | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "KNOCK_S", 0.1)
+    monkeypatch.setattr(links, "KNOCK_S", 0.1)
     async with linked() as (_, _, _, where):
         reader, writer = await asyncio.open_connection(where.host, where.port)
         if first is not None:
-            writer.write(framed(first) + framed(ask("1")))  # type: ignore[arg-type]
+            writer.write(frames.encode(first) + frames.encode(ask("1")))  # type: ignore[arg-type]
         async with asyncio.timeout(10):
             assert await reader.read() == b""
         writer.close()
@@ -113,7 +156,7 @@ async def test_who_does_not_know_the_secret_is_not_answered(
 )
 async def test_a_stranger_is_sent_away_at_its_first_bytes(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A length of four gigabytes must not be waited for, nor kept."""
-    monkeypatch.setattr(listening, "KNOCK_S", 1000.0)
+    monkeypatch.setattr(links, "KNOCK_S", 1000.0)
     async with linked() as (_, _, _, where):
         reader, writer = await asyncio.open_connection(where.host, where.port)
         writer.write(sent)

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from lacuna_cluster.messages import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
+from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.own_model import OwnModel
+from lacuna_server.worker.process import OwnModel
 from lacuna_server.worker.tickets import Finished, Ticket, Waiting
 
 POLL_S = 0.05

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.server.scripted.scripted_engine import expected
 
-from lacuna_cluster.engine.replica import HeldModel, ModelLoadError, Replica
-from lacuna_cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
+from lacuna_cluster.links import Answered, Ask, Declined, Reply, Shown, Told
+from lacuna_cluster.replica import HeldModel, ModelLoadError, Replica
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission

@@ -1,17 +1,21 @@
 """The ingress: our web application in a replica of Ray Serve, without Ray.
 
-``Fleet`` is what it sees of the engine replicas and of the other ingresses.
+Metrics of all replicas are one answer: Prometheus' text of each ingress, with the label ``ingress``.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import structlog
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -19,19 +23,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lacuna_cluster.ingress import exposition
-from lacuna_cluster.ingress.loads import LOADS
-from lacuna_cluster.ingress.remote_scheduler import RemoteScheduler
-from lacuna_cluster.messages import Ask, EngineFigures, IngressFigures, Reply
-from lacuna_cluster.people.users import Usage, User, UserGuard
+from lacuna_cluster.links import EngineFigures, IngressFigures
+from lacuna_cluster.remote_scheduler import Fleet, Known, RemoteScheduler
+from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.other import Model, Models, model_of
-from lacuna_server.service.incoming import Bodies
+from lacuna_server.http.shapes.table import Model, Models, model_of
+from lacuna_server.service.connections import Bodies
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.documents import Pool
-from lacuna_server.wire.protocol import ServiceError, Status
 
 log = structlog.get_logger(__name__)
 
@@ -39,70 +40,79 @@ TICK_S = 1.0
 # So many ticks in a row without this ingress among the running ones: it is being drained.
 MISSED_TICKS = 2
 GOING = "this ingress is being replaced; connect again"
+ENGINE = "lacuna_engine_"
 
 
-class Fleet(Protocol):
-    """The other replicas of the cluster."""
+class _Once(Collector):
+    """A collector of a function."""
 
-    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question to an engine replica, and yield the replies. Raises an exception where it is lost."""
-        ...
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
 
-    async def engines(self) -> list[EngineFigures]:
-        """Return the figures of all engine replicas that answer in time."""
-        ...
-
-    async def ingresses(self) -> list[IngressFigures]:
-        """Return the figures of all running ingresses that answer in time, this one included."""
-        ...
-
-    async def metrics(self) -> list[tuple[str, bytes]]:
-        """Return name and metrics of all running ingresses that answer in time, this one included."""
-        ...
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics of now."""
+        return self._collect()
 
 
-@dataclass(frozen=True)
-class Identity:
-    """How an ingress learns who its callers are; see ``UserGuard``."""
+def add_restarts(into: CollectorRegistry, number: Callable[[], int]) -> None:
+    """Add how often a request was started again on another replica."""
 
-    user_header: str = ""
-    proxy_token: str = ""
+    def collect() -> Iterator[Metric]:
+        help_text = "Requests that were started again because a replica was lost"
+        yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=number())
+
+    into.register(_Once(collect))
 
 
-class Known:
-    """The engine replicas as they were at the last look, and the way to ask them."""
+def add_engines(into: CollectorRegistry, figures: Callable[[], Sequence[EngineFigures]]) -> None:
+    """Add what the engine replicas report, with the labels ``replica`` and ``model``."""
 
-    def __init__(self, fleet: Fleet, models: Sequence[str]) -> None:
-        self._fleet = fleet
-        self._models = models
-        self.figures: list[EngineFigures] = []
+    def collect() -> Iterator[Metric]:
+        gauges = {
+            name: GaugeMetricFamily(f"{ENGINE}{name}", help_text, labels=["replica", "model"])
+            for name, help_text in (
+                ("ready", "Whether the model is loaded"),
+                ("queued", "Requests that wait in the replica"),
+                ("running", "Requests that run in the replica"),
+            )
+        }
+        first = GaugeMetricFamily(f"{ENGINE}first_snapshot_seconds", "Mean time to a first step", labels=["replica"])
+        restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=["replica"])
+        for one in figures():
+            first.add_metric([one.replica], one.first_snapshot_s)
+            restarts.add_metric([one.replica], one.restarts)
+            for model, status in one.statuses.items():
+                gauges["ready"].add_metric([one.replica, model], float(status.state == "ready"))
+                gauges["queued"].add_metric([one.replica, model], status.queued)
+                gauges["running"].add_metric([one.replica, model], status.running)
+        yield from gauges.values()
+        yield first
+        yield restarts
 
-    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question. Raises ServiceError ``bad_request`` for an unknown model."""
-        model = ask.model or self._models[0]
-        if model not in self._models:
-            raise ServiceError("bad_request", f"there is no model {model}; there are {', '.join(self._models)}")
-        return self._fleet.ask(msgspec.structs.replace(ask, model=model))
+    into.register(_Once(collect))
 
-    def learn(self, figures: list[EngineFigures]) -> None:
-        """Take over what the replicas report."""
-        self.figures = figures
-        for one in figures:
-            LOADS.reported(one.replica, one.num_requests)
-        LOADS.keep_only({one.replica for one in figures})
 
-    def status(self) -> Status:
-        """Return the state of the first model: ready where a replica is, with the load of all models."""
-        statuses = [status for one in self.figures for status in one.statuses.values()]
-        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
-        order = ("ready", "restarting", "loading", "failed")
-        best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
-        return msgspec.structs.replace(
-            best,
-            model=self._models[0],
-            queued=sum(status.queued for status in statuses),
-            running=sum(status.running for status in statuses),
-        )
+def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return the metrics of all ingresses as one text.
+
+    Each sample gets the label ``ingress``. What the ingresses know of the engine replicas is the same in all, so it is
+    taken from the first one, without that label.
+    """
+    families: dict[str, Metric] = {}
+    for number, (ingress, text) in enumerate(parts):
+        for family in text_string_to_metric_families(text.decode()):
+            of_engines = family.name.startswith(ENGINE)
+            if of_engines and number > 0:
+                continue
+            into = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            into.samples += family.samples if of_engines else [_of(sample, ingress) for sample in family.samples]
+    together = CollectorRegistry()
+    together.register(_Once(families.values))
+    return generate_latest(together)
+
+
+def _of(sample: Sample, ingress: str) -> Sample:
+    return sample._replace(labels=sample.labels | {"ingress": ingress})
 
 
 class RemoteModel:
@@ -138,12 +148,20 @@ class Ingress:
     """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds."""
 
     def __init__(
-        self, name: str, config: ServerConfig, fleet: Fleet, models: Sequence[str], identity: Identity
+        self,
+        name: str,
+        config: ServerConfig,
+        fleet: Fleet,
+        models: Sequence[str],
+        *,
+        user_header: str = "",
+        proxy_token: str = "",
     ) -> None:
+        """``user_header`` and ``proxy_token`` are those of ``UserGuard``."""
         self._name = name
         self._fleet = fleet
         self._models = models
-        self._identity = identity
+        self._identity = {"user_header": user_header, "proxy_token": proxy_token}
         self._people: dict[str, User] = {}
         self._known = Known(fleet, models)
         self._missed = 0
@@ -151,22 +169,16 @@ class Ingress:
         self._draining = False
         self._watch: asyncio.Task[None] | None = None
         # The registry exists before the service, because the scheduler counts in it.
-        self._usage = Usage(self._people, registry := exposition.registry())
+        self._usage = Usage(self._people, registry := CollectorRegistry())
         self.scheduler = RemoteScheduler(config, self._known, self._usage)
         self.service = Service(config, RemoteModel(self.scheduler, self._known))
         self._metrics = Metrics(self.service, registry)
-        exposition.add_restarts(registry, lambda: self.scheduler.num_restarted)
-        exposition.add_engines(registry, lambda: self._known.figures)
+        add_restarts(registry, lambda: self.scheduler.num_restarted)
+        add_engines(registry, lambda: self._known.figures)
 
     def application(self) -> ASGIApp:
         """Return the web application."""
-        guard = Middleware(
-            UserGuard,
-            config=self.service.config,
-            people=self._people,
-            user_header=self._identity.user_header,
-            proxy_token=self._identity.proxy_token,
-        )
+        guard = Middleware(UserGuard, config=self.service.config, people=self._people, **self._identity)
         app: Starlette = build(
             self.service,
             guard=guard,
@@ -233,7 +245,7 @@ class Ingress:
         parts = await _or_nothing(self._fleet.metrics)
         if self._name not in dict(parts):
             parts.append((self._name, self.metrics()))
-        return Response(exposition.merged(parts), media_type=exposition.CONTENT_TYPE)
+        return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)
 
     async def _list_models(self, request: Request) -> Response:
         body = msgspec.json.encode(Models([Model(name) for name in self._models]))

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lacuna_cluster.people import users
-from lacuna_cluster.people import users as usage_module
-from lacuna_cluster.people.users import Usage, User
+from lacuna_cluster import users
+from lacuna_cluster import users as usage_module
+from lacuna_cluster.users import Usage, User
 from lacuna_server.wire.config import ConfigError
 from lacuna_server.wire.protocol import ServiceError
 

@@ -21,11 +21,10 @@ from prometheus_client import Counter as Metric
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_cluster.messages import IngressFigures
+from lacuna_cluster.links import IngressFigures
 from lacuna_model.core.params import FillStats
 from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard, sent_token
-from lacuna_server.wire import security
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import ConfigError, ServerConfig, check_private, read_toml
 from lacuna_server.wire.protocol import ServiceError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
@@ -66,8 +65,8 @@ def read(file: Path) -> dict[str, User]:
 
     The file has a table for each user: ``[alice]``, ``token = "sha256:..."``, ``requests_per_minute = 600``.
     """
-    security.check_private(file)
-    tables = security.toml(file)
+    check_private(file)
+    tables = read_toml(file)
     if wrong := next((name for name in tables if not NAME.fullmatch(name)), None):
         raise ConfigError(f"{file}: {wrong!r} is not a user's name: letters, digits and ._@+- are allowed")
     try:

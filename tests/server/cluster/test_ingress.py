@@ -1,9 +1,10 @@
 """An ingress as clients see it, with engine replicas and other ingresses that a script plays."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -15,18 +16,17 @@ from tests.server.live_service import infill, opened, talk
 from tests.server.scripted.scripted_engine import expected
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from lacuna_cluster.ingress import ingress as ingress_module
-from lacuna_cluster.ingress.ingress import Identity, Ingress
-from lacuna_cluster.messages import Answered, Ask, EngineFigures, IngressFigures, Reply
-from lacuna_cluster.people import users
-from lacuna_cluster.people.users import User
+from lacuna_cluster import ingress as ingress_module
+from lacuna_cluster import users
+from lacuna_cluster.ingress import Ingress
+from lacuna_cluster.links import Answered, Ask, EngineFigures, IngressFigures, Reply
+from lacuna_cluster.users import User
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Goodbye, Infill, Open, Result, Status
 
 TOKENS = {"alice": "token of alice", "bob": "token of bob"}
 USERS = {name: User(users.hashed(token), requests_per_minute=2) for name, token in TOKENS.items()}
-NO_PROXY = Identity()
 BODY = {"prompt": "before", "suffix": "after"}
 
 
@@ -63,11 +63,11 @@ class Fleet:
 @asynccontextmanager
 async def serving(
     people: dict[str, User] | None = None,
-    identity: Identity = NO_PROXY,
+    proxy: Mapping[str, str] = MappingProxyType({}),
     **config: Any,
 ) -> AsyncIterator[tuple[str, Fleet]]:
     fleet = Fleet()
-    ingress = Ingress("i1", ServerConfig(model="small", **config), fleet, ("small", "large"), identity)
+    ingress = Ingress("i1", ServerConfig(model="small", **config), fleet, ("small", "large"), **proxy)
     fleet.itself = ingress
     ingress.set_people(people or {})
     ingress.start()
@@ -121,8 +121,8 @@ async def test_users_are_known_by_their_tokens_over_http_and_the_websocket() -> 
 
 
 async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None:
-    identity = Identity("X-User", users.hashed("of the proxy"))
-    async with serving({"alice": User()}, identity) as (address, fleet):
+    proxy = {"user_header": "X-User", "proxy_token": users.hashed("of the proxy")}
+    async with serving({"alice": User()}, proxy) as (address, fleet):
         for token, user, status in [
             ("of the proxy", "alice", 200),
             ("of the proxy", "mallory", 401),  # not listed
@@ -133,7 +133,7 @@ async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None
             async with client(address, token, **{"X-User": user}) as one:
                 assert (await one.post("/v1/completions", json=BODY)).status_code == status
         assert [ask.submission.session.split()[0] for ask in fleet.asked] == ["alice"]
-    async with serving(None, identity) as (address, _), client(address, "of the proxy", **{"X-User": "eve"}) as eve:
+    async with serving(None, proxy) as (address, _), client(address, "of the proxy", **{"X-User": "eve"}) as eve:
         assert (await eve.post("/v1/completions", json=BODY)).status_code == 200
 
 

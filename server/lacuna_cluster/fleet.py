@@ -13,15 +13,17 @@ from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 from ray.serve.handle import DeploymentHandle
 from ray.serve.request_router import PendingRequest, RunningReplica
 
-from lacuna_cluster.ingress.links import Links, Lost, ReplicaAddress
-from lacuna_cluster.ingress.loads import LOADS
-from lacuna_cluster.messages import (
+from lacuna_cluster.links import (
     ENGINE_FIGURES,
     INGRESS_FIGURES,
+    LOADS,
     Ask,
     Declined,
     EngineFigures,
     IngressFigures,
+    Links,
+    Lost,
+    ReplicaAddress,
     Reply,
 )
 
