@@ -131,7 +131,7 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     return [
         *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
-        Route("/json", describe),
+        Route("/openapi.json", describe),
         *(Route(path, show(page)) for path, page in PAGES.items()),
         Mount("/playground", StaticFiles(directory=PLAYGROUND)),
     ]
@@ -197,7 +197,7 @@ def _unknown(request: HTTPConnection) -> Response:
     known = list(_addresses(request.app.routes))
     right = known[0] if len(known) == 1 else nearest(path, known)
     if not right:
-        advice = "/json lists the addresses, and OpenAI's clients take the base address with /v1"
+        advice = "/openapi.json lists the addresses, and OpenAI's clients take the base address with /v1"
     elif right.startswith(f"{_BASE}/") and path.startswith(right.removeprefix(_BASE)):
         advice = f"use {right}: OpenAI's clients take the base address with /v1"
     else:
