@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.client.errors import StaleError
+from lacuna_lsp.cli import log_path
+from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
@@ -26,11 +27,10 @@ from lacuna_lsp.edit.arguments import (
     read,
 )
 from lacuna_lsp.edit.bulk import DocumentEdits, propose
-from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import offers
 from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
-from lacuna_lsp.suggest.parts import first_part
+from lacuna_lsp.suggest.items import first_part
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_server.refactor.plan import PlannedEdit
