@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ray.serve.schema import ServeDeploySchema
 
 from lacuna_cluster import settings
-from lacuna_cluster.ingress import Ingress
+from lacuna_cluster.ingress import Ingress, merged
 from lacuna_cluster.links import EngineFigures
 from lacuna_cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_model.core.params import FillStats
@@ -33,7 +33,7 @@ def metric_names() -> set[str]:
     ingress._usage._refused.labels("alice").inc()
     for observer in ingress.scheduler.observers:
         observer(Finished("ok", 0.1, 0.1, 1, FillStats()))
-    families = text_string_to_metric_families(ingress.merged([("i", ingress.metrics())]).decode())
+    families = text_string_to_metric_families(merged([("i", ingress.metrics())]).decode())
     return {sample.name for family in families for sample in family.samples}
 
 
