@@ -13,8 +13,7 @@ from pathlib import Path
 from lacuna_lsp.client import opening
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.atomic import PRIVATE
-from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start
-from lacuna_server.client.starting import log_path as log_path_of
+from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start, log_path
 
 # The token that clients of --ws must send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
@@ -109,11 +108,6 @@ def _engine_at(url: str | None) -> Callable[..., Awaitable[Address]]:
     return given
 
 
-def log_path() -> Path:
-    """Returns the path of the log file."""
-    return log_path_of("lsp")
-
-
 class PrivateFile(RotatingFileHandler):
     """A log that only this user can read, also after it was turned over."""
 
@@ -126,7 +120,7 @@ class PrivateFile(RotatingFileHandler):
 
 def configure_log(level: str) -> None:
     """Logs records of ``level`` and above; records that contain users' code only at DEBUG."""
-    path = log_path()
+    path = log_path("lsp")
     form = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
     logging.raiseExceptions = False  # an error while logging is ignored, such as a full disk
     with contextlib.suppress(OSError):

@@ -76,7 +76,7 @@ class NameJudge(Protocol):
         ...
 
     def wrote_instead(self, before: str) -> None:
-        """Take in that the name behind ``before``, the fill up to it, is written in the place of one that is nowhere."""
+        """Take in that the name behind ``before``, the fill up to it, stands in the place of one that is nowhere."""
         ...
 
     def ended(self, fill: str) -> str:

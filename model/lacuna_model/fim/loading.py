@@ -26,7 +26,7 @@ from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
-from lacuna_model.hub.keeping import keep
+from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors

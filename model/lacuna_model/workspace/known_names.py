@@ -15,11 +15,11 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import SELVES, ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
+from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.snippets.words import plain
 from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 from lacuna_model.workspace.file_parts import PART, WORD, FilePart, part, parts_before
@@ -174,7 +174,7 @@ class KnownNames:
         return name is not None and name.end() < len(shown)
 
     def wrote_instead(self, before: str) -> None:
-        """Take in that the name behind ``before``, the fill up to it, is written in the place of one that is nowhere."""
+        """Take in that the name behind ``before``, the fill up to it, stands in the place of one that is nowhere."""
         self._instead.add(plain(before))
 
     def ended(self, fill: str) -> str:

@@ -20,8 +20,8 @@ from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings,
 from lacuna_model.decode.gate import Gate, Judgement, Node
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
-from training.stored.documents import Document
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
+from training.stored import Document
 
 FOLDS = 5
 # Beginnings of one fill have much in common: those that are not its first line count half.

@@ -19,9 +19,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
 from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts, Source
 from lacuna_model.fim.drafting.rounds import Ahead
-from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.proposal import Walk
-from lacuna_model.prior.suffix_array import MAX_MATCH
+from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment
+from lacuna_model.prior.matching import Walk
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3

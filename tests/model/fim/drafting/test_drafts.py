@@ -11,8 +11,7 @@ from tests.model.fim import tiny_fim
 from lacuna_model.decode.fill import Key
 from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts, Source
 from lacuna_model.fim.drafting.drafts import Alignment, Drafts, WrittenFill
-from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.suffix_array import token_type
+from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
 MODEL = tiny_fim.loaded()
 ENCODE = MODEL.tokenizer.encode
