@@ -10,8 +10,7 @@ import yaml
 
 from lacuna_model.commands import output
 from lacuna_model.hub import models
-from lacuna_server.wire import security
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import ConfigError, ServerConfig, check_tls, is_loopback
 
 if TYPE_CHECKING:
     from lacuna_cluster.settings import ClusterArgs
@@ -29,7 +28,7 @@ def add_user(
     ] = 0,
 ) -> None:
     """Add a user to a file and print the user's token, which is nowhere else: the file has its hash."""
-    from lacuna_cluster.people import users
+    from lacuna_cluster import users
 
     output.print_exact(users.add(file, name, requests_per_minute) + "\n")
 
@@ -55,7 +54,7 @@ def serve(config: ServerConfig, address: str | None, file: Path | None, replicas
 
     if config.token:
         raise ConfigError("a cluster has a token for each user: see users in CLUSTER.md")
-    security.check_tls(config)
+    check_tls(config)
 
     def args() -> "ClusterArgs":
         return settings.read(_keys(config, read(file) if file is not None else {}, replicas))
@@ -81,7 +80,7 @@ def _keys(config: ServerConfig, keys: dict[str, Any], replicas: int | None) -> d
         first["replicas"] = replicas
     service = {name: value for name, value in changed.items() if name not in settings.NOT_IN_CLUSTER}
     return (
-        {"reachable": not security.is_loopback(config.host)}
+        {"reachable": not is_loopback(config.host)}
         | keys
         | {
             "engines": [first, *others],

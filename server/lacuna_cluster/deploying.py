@@ -15,21 +15,25 @@ from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouter
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
-from lacuna_cluster import settings
-from lacuna_cluster.engine.listener import Listener
-from lacuna_cluster.engine.replica import ModelLoadError, Replica
-from lacuna_cluster.environment import replica_environment
-from lacuna_cluster.ingress.fleet import INGRESS, KEPT_S, RayFleet
-from lacuna_cluster.ingress.ingress import Identity, Ingress
-from lacuna_cluster.ingress.links import ReplicaAddress
-from lacuna_cluster.messages import (
+from lacuna_cluster import settings, users
+from lacuna_cluster.fleet import INGRESS, KEPT_S, RayFleet
+from lacuna_cluster.ingress import Ingress
+from lacuna_cluster.links import (
     Ask,
     Declined,
+    Listener,
+    ReplicaAddress,
     Reply,
-    encode,
 )
-from lacuna_cluster.people import users
-from lacuna_cluster.settings import DOCUMENT_ROUTER, FIRST_SNAPSHOT, REQUESTS, ClusterArgs, EngineArgs
+from lacuna_cluster.replica import ModelLoadError, Replica
+from lacuna_cluster.settings import (
+    DOCUMENT_ROUTER,
+    FIRST_SNAPSHOT,
+    REQUESTS,
+    ClusterArgs,
+    EngineArgs,
+    replica_environment,
+)
 from lacuna_server.daemon import logs
 from lacuna_server.wire.config import ServerConfig
 
@@ -79,7 +83,7 @@ class EngineDeployment:
 
     async def figures(self) -> bytes:
         """Return what the replica reports of itself."""
-        return encode(self._replica.figures())
+        return msgspec.msgpack.encode(self._replica.figures())
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return the figures that decide how many replicas there are."""
@@ -105,7 +109,7 @@ class IngressDeployment:
         self,
         config: dict[str, Any],
         handles: Mapping[str, DeploymentHandle[Any]],
-        identity: tuple[str, str],
+        identity: dict[str, str],
         kept_s: float,
     ) -> None:
         logs.to_stderr()
@@ -117,7 +121,7 @@ class IngressDeployment:
             msgspec.convert(config, ServerConfig),
             fleet,
             tuple(handles),
-            Identity(*identity),
+            **identity,
         )
         self._ingress.start()
 
@@ -130,7 +134,7 @@ class IngressDeployment:
 
     async def figures(self) -> bytes:
         """Return what the other ingresses need to know."""
-        return encode(self._ingress.figures())
+        return msgspec.msgpack.encode(self._ingress.figures())
 
     async def metrics(self) -> tuple[str, bytes]:
         """Return the name of this ingress and its own metrics."""
@@ -179,7 +183,7 @@ def app(args: ClusterArgs) -> Application:
     bound_ingress: Application = deployment.bind(
         msgspec.to_builtins(config),
         handles,
-        (args.user_header, args.proxy_token),
+        {"user_header": args.user_header, "proxy_token": args.proxy_token},
         KEPT_S if args.router == DOCUMENT_ROUTER else 0.0,
     )
     return bound_ingress

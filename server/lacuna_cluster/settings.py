@@ -1,6 +1,7 @@
-"""What a cluster is told, in Ray Serve's YAML or on the command line, and how many replicas follow."""
+"""What a cluster is told, in Ray Serve's YAML or on the command line, how many replicas follow, and what Ray reads."""
 
 import math
+import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -62,7 +63,7 @@ NOT_IN_CLUSTER = (
 )
 
 
-DOCUMENT_ROUTER = "lacuna_cluster.ingress.fleet.DocumentRouter"
+DOCUMENT_ROUTER = "lacuna_cluster.fleet.DocumentRouter"
 
 
 class StrictSettings(BaseModel):
@@ -175,3 +176,35 @@ def check(args: ClusterArgs) -> None:
     """Raise ConfigError where others could use the cluster without a token."""
     if args.reachable and not (args.users or args.user_header):
         raise ConfigError("others can reach the cluster, so it needs users: a file, or an OIDC proxy's header")
+
+
+# HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
+# message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
+# HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
+# and HAProxy learns within a second. HAProxy looks at ingresses every second, and leaves one at the first error. Ray
+# Serve kills a proxy that is not ready in time, five seconds by default, and gives up: busy cores need more. It
+# replaces a HAProxy that has not answered three times: by default that takes half a minute, in which nobody is served.
+SERVE = {
+    "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "3",
+    "RAY_SERVE_ENABLE_HA_PROXY": "1",
+    "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "1s",
+    "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+    "RAY_SERVE_HAPROXY_OBSERVE_ERROR_LIMIT": "1",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "2",
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
+    "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
+}
+
+
+def serve_environment() -> dict[str, str]:
+    """Return the variables, with the values that this process has where it has them."""
+    return {name: os.environ.get(name, value) for name, value in SERVE.items()}
+
+
+def replica_environment() -> dict[str, str]:
+    """Return the variables of a replica.
+
+    Whether there is HAProxy is the cluster's choice: a replica does as the process does that deploys it.
+    """
+    return {name: value for name, value in serve_environment().items() if "HA" not in name or name in os.environ}

@@ -9,16 +9,18 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import msgspec
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import WebSocketException
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.typing import Subprotocol
 
-from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
+from lacuna_server.wire.config import is_loopback
 from lacuna_server.wire.documents import apply
 from lacuna_server.wire.protocol import (
     Cancel,
@@ -41,11 +43,17 @@ from lacuna_server.wire.protocol import (
     Step,
     Welcome,
 )
-from lacuna_server.wire.security import is_loopback
 
 __all__ = ["Address", "Client", "find_or_start"]
 
 log = logging.getLogger(__name__)
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+PATH = "/v1/ws"
+REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
+    401: ("unauthorized", "does not take the token"),
+    403: ("forbidden", "forbids it (403)"),
+}
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 LONGEST_AFTER_REFUSAL_S = 30.0
@@ -251,7 +259,7 @@ class Client:
             try:
                 address = self._locate if isinstance(self._locate, Address) else await self._locate()
                 where = address.url
-                async with await link.opened(address) as connection:
+                async with await connection_to(address) as connection:
                     await self.greet(connection, address)
                     pause, lost, stood = FIRST_PAUSE_S, 0.0, True
                     sending = asyncio.create_task(self._send(connection))
@@ -354,3 +362,29 @@ class Client:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def connection_to(address: Address) -> ClientConnection:
+    """Return a connection.
+
+    Raises ServiceError for a refusal that is final, and OSError or WebSocketException where another attempt may help.
+    """
+    host = urlsplit(address.url).hostname or ""
+    by: dict[str, Any] = {"unix": True, "path": address.socket} if Path(address.socket).is_socket() else {}
+    try:
+        return await connect(
+            f"ws{address.url.removeprefix('http').rstrip('/')}{PATH}",
+            subprotocols=[Subprotocol(protocol.MSGPACK)],
+            additional_headers={"Authorization": f"Bearer {address.token}"} if address.token else None,
+            max_size=MAX_FRAME_BYTES,
+            compression=None,
+            proxy=None if is_loopback(host) else True,
+            **by,
+        )
+    except InvalidStatus as error:
+        if (refusal := REFUSALS.get(error.response.status_code)) is None:
+            raise
+        code, what = refusal
+        if code == "unauthorized" and not address.token:
+            what = "asks for a token"
+        raise ServiceError(code, f"{address.url} {what}") from None

@@ -16,9 +16,8 @@ from lacuna_model.hub import models
 from lacuna_model.hub.atomic import user_folder
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
-from lacuna_server.wire.config import Settings
+from lacuna_server.wire.config import Settings, is_loopback
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.security import is_loopback
 
 IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0

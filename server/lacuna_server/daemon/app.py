@@ -16,10 +16,9 @@ from lacuna_server.daemon.serving import BACKLOG
 from lacuna_server.http import addresses
 from lacuna_server.http.addresses import routes
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.service.connections import Connections, most_connections
+from lacuna_server.service.connections import Bodies, Connections, http_protocol, most_connections, websocket_protocol
 from lacuna_server.service.guard import Guard
-from lacuna_server.service.incoming import Bodies, http_protocol, websocket_protocol
-from lacuna_server.service.own_first import Preference
+from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.service.websocket import Conversation
 from lacuna_server.wire.config import ServerConfig
@@ -96,13 +95,14 @@ class WebServer(uvicorn.Server):
             listener.listen(BACKLOG)
 
 
-def web_server(app: ASGIApp, config: ServerConfig, preference: Preference | None = None) -> WebServer:
-    """Return the server that runs the application on given sockets. ``preference`` is the one of its event loop."""
+def web_server(app: ASGIApp, config: ServerConfig, own_first: OwnFirst | None = None) -> WebServer:
+    """Return the server that runs the application on given sockets. ``own_first`` is the selector of its event loop."""
     pool = Pool(config.max_held_bytes // 2)  # the other half of the bytes is for sessions
+    connections = Connections(most_connections(), own_first or OwnFirst(), silent_s=config.head_timeout_s)
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
-            http=http_protocol(Connections(most_connections(), preference, silent_s=config.head_timeout_s)),
+            http=http_protocol(connections),
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,

@@ -20,11 +20,9 @@ import structlog
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
-from lacuna_server.service.connections import is_private
-from lacuna_server.service.own_first import OwnFirst, Preference
+from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.service.service import Service
-from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.security import is_loopback
+from lacuna_server.wire.config import ServerConfig, is_loopback
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +119,7 @@ async def _serve(
     listeners: Sequence[socket.socket],
     url: str,
     token: str,
-    preference: Preference,
+    own_first: OwnFirst,
     before: Sequence[str],
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -134,7 +132,7 @@ async def _serve(
         service.start()
         # The model's process starts while the modules of the web server are being loaded.
         app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
-        server = app.web_server(app.build(service, token), config, preference)
+        server = app.web_server(app.build(service, token), config, own_first)
         serving = asyncio.create_task(server.serve(sockets=list(listeners)))
         log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
     await service.close()

@@ -17,8 +17,8 @@ import msgspec
 from lacuna_model.hub import models
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
-from lacuna_server.wire import layers, security
-from lacuna_server.wire.config import DEFAULT_PORT, ServerConfig
+from lacuna_server.wire import layers
+from lacuna_server.wire.config import DEFAULT_PORT, ServerConfig, check_config
 
 BACKLOG = 1024
 
@@ -42,7 +42,7 @@ def serve(config: ServerConfig) -> None:
     """
     if config.engine == ServerConfig().engine:
         models.require(config.model)
-    security.check_config(config)
+    check_config(config)
     asked = list[str]()
 
     def end_at_once(number: int, frame: FrameType | None) -> NoReturn:

@@ -1,9 +1,10 @@
-"""The routes of the application, and what an unknown address is told."""
+"""The routes of the application, their OpenAPI 3.1 description, and what an unknown address is told."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -14,17 +15,96 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
-from lacuna_server.http import openapi, refusals
-from lacuna_server.http.endpoint import endpoints
+from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, Shape, endpoints, refusal
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.refusals import OpenAiError, OpenAiFault
-from lacuna_server.http.shapes.other import PLAIN, Plain
-from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.http.shapes.table import PLAIN, SHAPES, Health, Plain
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.protocol_page import html
+
+_REF = "#/components/schemas/{name}"
+_REFUSALS = {
+    "400": "The request is not understood or cannot be served.",
+    "401": "No token, or a wrong one.",
+    "403": "The Origin or Host is not allowed.",
+    "409": "Another request took its place, or it was cancelled.",
+    "413": "The request is larger than the service takes.",
+    "429": "Too many requests; `Retry-After` says when to ask again.",
+    "500": "A fault of the service; its log has the details.",
+    "503": "The model is not ready or the queue is full; `Retry-After` says when to ask again.",
+}
+
+
+def document(version: str) -> dict[str, Any]:
+    """Return the whole description; ``version`` is that of the service."""
+    types = [kind for shape in SHAPES for kind in (shape.body, *shape.replies, *shape.chunks)]
+    types += [OpenAiError, LlamaError, *(route.reply for route in PLAIN if route.reply is not None)]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    named = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, Any] = {}
+    for shape in SHAPES:
+        for path in shape.paths:
+            paths[path] = {"post": _operation(shape, path, named)}
+    for route in PLAIN:
+        paths[route.path] = {"get": _plain(route, named)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lacuna", "version": version, "summary": "Fills gaps in code."},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(shape: Shape[Any], path: str, named: dict[str, Any]) -> dict[str, Any]:
+    fault = named[repr(LlamaError if shape.family == "llama" else OpenAiError)]
+    return {
+        "operationId": path.strip("/").replace("/", "_"),
+        "summary": shape.summary,
+        "requestBody": {"required": True, "content": _json([named[repr(shape.body)]])},
+        "responses": {
+            "200": {
+                "description": "The answer; server-sent events where `stream` is true.",
+                "content": {
+                    **_json([named[repr(kind)] for kind in shape.replies]),
+                    "text/event-stream": {"schema": _event([named[repr(kind)] for kind in shape.chunks])},
+                },
+            },
+            **{code: {"description": text, "content": _json([fault])} for code, text in _REFUSALS.items()},
+        },
+    }
+
+
+def _event(schemas: Sequence[Any]) -> dict[str, Any]:
+    """Return the schema of a server-sent event: its data is JSON, or ``[DONE]`` at the end in OpenAI's format."""
+    json = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": list(schemas)}}
+    return {"type": "object", "properties": {"data": {"anyOf": [json, {"const": "[DONE]"}]}}, "required": ["data"]}
+
+
+def _plain(route: Plain, named: dict[str, Any]) -> dict[str, Any]:
+    content = {route.media_type: {"schema": {"type": "string"}}}
+    if route.reply is not None:
+        content = _json([named[repr(route.reply)]])
+    others = {"404": _json([named[repr(OpenAiError)]]), "503": _json([named[repr(Health)]])}
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in route.parameters
+    ]
+    return {
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": parameters,
+        "responses": {
+            code: {"description": text, "content": others.get(code, content)} for code, text in route.statuses.items()
+        },
+    }
+
+
+def _json(schemas: Sequence[Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}}}
+
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
+PAGES = {"/": "index.html", "/protocol": "protocol.html"}
 # All content comes from this server, nothing is inline, and no other page may frame these pages.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -37,10 +117,13 @@ HEADERS = {
 def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     """Return every HTTP route of the service, which counts its requests in ``metrics``."""
     metrics = metrics or Metrics(service)
-    described = msgspec.json.encode(openapi.document(version("lacuna-code")))
+    described = msgspec.json.encode(document(version("lacuna-code")))
 
     def serve(plain: Plain) -> Callable[[Request], Response]:
         return lambda request: plain.serve(service, metrics, request)
+
+    def show(page: str) -> Callable[[Request], Response]:
+        return lambda request: FileResponse(f"{PLAYGROUND}/{page}", headers=HEADERS)
 
     def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
@@ -49,15 +132,7 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
         *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
-        *_pages(),
-    ]
-
-
-def _pages() -> list[BaseRoute]:
-    """Return the routes of both pages."""
-    return [
-        Route("/", lambda request: FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)),
-        Route("/protocol", lambda request: Response(html(), media_type="text/html", headers=HEADERS)),
+        *(Route(path, show(page)) for path, page in PAGES.items()),
         Mount("/playground", StaticFiles(directory=PLAYGROUND)),
     ]
 
@@ -140,7 +215,7 @@ async def wrong_method(request: Request, error: Exception) -> Response:
 
 async def failed(request: Request, error: Exception) -> Response:
     """Answer a request whose route failed; the error goes to the log."""
-    return refusals.response(ServiceError("internal", "the service failed; its log has the details"))
+    return refusal(ServiceError("internal", "the service failed; its log has the details"))
 
 
 HANDLERS: Mapping[int | type[Exception], ExceptionHandler] = {404: unknown, 405: wrong_method, Exception: failed}

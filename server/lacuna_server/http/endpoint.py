@@ -1,15 +1,17 @@
 """The HTTP handler that all shapes share: reads a body, submits its request, answers; cancels it if the client leaves.
 
-A shape is the format of one kind of client for requests and answers.
+A shape is the format of one kind of client for requests, answers and refusals.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from http import HTTPStatus
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -19,18 +21,100 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import Snapshot
-from lacuna_server.http import refusals
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes import demands
-from lacuna_server.http.shapes.answer import Answer, final_lines
-from lacuna_server.http.shapes.exchange import Body, Exchange, event
-from lacuna_server.http.shapes.fields import FieldError
+from lacuna_server.http.shapes.answer import Answer, Body, Exchange, event, final_lines
+from lacuna_server.http.shapes.question import FieldError, check, with_demands
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
-from lacuna_server.wire import leniently
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
 from lacuna_server.worker.scheduler import Ticket
+
+Family = Literal["openai", "llama"]
+
+_STATUS: dict[ErrorCode, HTTPStatus] = {
+    "bad_message": HTTPStatus.BAD_REQUEST,
+    "bad_request": HTTPStatus.BAD_REQUEST,
+    "unauthorized": HTTPStatus.UNAUTHORIZED,
+    "forbidden": HTTPStatus.FORBIDDEN,
+    "unknown_document": HTTPStatus.NOT_FOUND,
+    "unknown_request": HTTPStatus.NOT_FOUND,
+    "wrong_version": HTTPStatus.CONFLICT,
+    "superseded": HTTPStatus.CONFLICT,
+    "cancelled": HTTPStatus.CONFLICT,
+    "too_slow": HTTPStatus.REQUEST_TIMEOUT,
+    "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
+    "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+# The names of error types by status, for the families openai and llama; other statuses are invalid_request_error.
+_TYPES: dict[int, tuple[str, str]] = {
+    401: ("authentication_error", "authentication_error"),
+    403: ("permission_error", "permission_error"),
+    404: ("not_found_error", "not_found_error"),
+    429: ("rate_limit_error", "unavailable_error"),
+    500: ("server_error", "server_error"),
+    503: ("server_error", "unavailable_error"),
+}
+
+
+class OpenAiFault(msgspec.Struct, frozen=True):
+    """The error in OpenAI's format; ``code`` is one of the service's stable error codes, ``param`` the wrong field."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None = None
+
+
+class OpenAiError(msgspec.Struct, frozen=True):
+    """A refusal in OpenAI's format."""
+
+    error: OpenAiFault
+
+
+class LlamaFault(msgspec.Struct, frozen=True):
+    """The error in llama.cpp's format; ``code`` is the HTTP status."""
+
+    code: int
+    message: str
+    type: str
+
+
+class LlamaError(msgspec.Struct, frozen=True):
+    """A refusal in llama.cpp's format."""
+
+    error: LlamaFault
+
+
+def status_of(error: ServiceError) -> int:
+    """Return the HTTP status of an error; codes without a status of their own give 503."""
+    return _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE).value
+
+
+def refusal_body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
+    """Return the body of a refusal in the format of a family of clients."""
+    code = status_of(error)
+    openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
+    if family == "llama":
+        return LlamaError(LlamaFault(code, str(error), llama))
+    return OpenAiError(
+        OpenAiFault(str(error), openai, error.code, error.field if isinstance(error, FieldError) else None)
+    )
+
+
+def refusal(error: ServiceError, family: Family = "openai") -> Response:
+    """Return the response to a refused request, with ``Retry-After`` in seconds for statuses 429 and 503."""
+    code = status_of(error)
+    headers = {}
+    if code in (429, 503):
+        headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
+    if code == HTTPStatus.REQUEST_TIMEOUT:
+        headers["Connection"] = "close"  # the rest of the body would be taken for the next request
+    if code == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
+
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)
@@ -52,15 +136,15 @@ class Shape(Generic[B]):
     summary: str
     body: type[B]
     open: Callable[[B, str], Exchange]
-    family: refusals.Family
+    family: Family
     replies: tuple[Any, ...]
     chunks: tuple[Any, ...]
 
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
-            body = leniently.decode(data, demands.with_demands(self.body))
-            demands.check(body)
+            body = decode_leniently(data, with_demands(self.body))
+            check(body)
             return self.open(body, model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             wrong = _FIELD.search(str(error))
@@ -90,7 +174,7 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
             refused(error, shape.name)
             if error.code == "model_failed":
                 service.retry()
-            return refusals.response(error, shape.family)
+            return refusal(error, shape.family)
 
     return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]
 
@@ -134,7 +218,7 @@ class _Run:
         raise AssertionError("the last step is the answer")
 
     async def stream(
-        self, exchange: Exchange, steps: AsyncGenerator[Snapshot | Answer], family: refusals.Family
+        self, exchange: Exchange, steps: AsyncGenerator[Snapshot | Answer], family: Family
     ) -> AsyncGenerator[bytes]:
         """Yield the answer as server-sent events; a refusal halfway is one of them."""
         try:
@@ -152,7 +236,7 @@ class _Run:
         except ServiceError as error:
             self.ended(error.code)
             refused(error, self._shape)
-            yield event(refusals.body(error, family))
+            yield event(refusal_body(error, family))
         finally:
             self.ended("cancelled")
 
@@ -169,12 +253,14 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
         assert exchange.ready is not None
         yield exchange.ready
         return
-    question, patience = exchange.question, _Patience(exchange.question.patience_ms)
+    question, patience_until = exchange.question, math.inf
     try:
         async for step in ticket.events():
             if isinstance(step, Snapshot):
+                if patience_until == math.inf and question.patience_ms is not None:
+                    patience_until = time.monotonic() + question.patience_ms / 1e3
                 yield step
-                if patience.is_over() and final_lines(step):
+                if time.monotonic() >= patience_until and final_lines(step):
                     yield Answer.so_far(question, step)
                     return
         yield Answer.of(question, await ticket.result())
@@ -206,20 +292,6 @@ async def _resumed(
             yield step
         async for step in steps:
             yield step
-
-
-class _Patience:
-    """A time limit in milliseconds that counts from the first check; None: no limit."""
-
-    def __init__(self, limit_ms: float | None) -> None:
-        self._limit_ms = limit_ms
-        self._began: float | None = None
-
-    def is_over(self) -> bool:
-        """Return whether the time has passed."""
-        now = time.monotonic()
-        self._began = now if self._began is None else self._began
-        return self._limit_ms is not None and 1e3 * (now - self._began) >= self._limit_ms
 
 
 async def _one_by_one(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

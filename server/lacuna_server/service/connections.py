@@ -1,15 +1,24 @@
-"""Bounds the open connections, and serves this user's own ones first, so that strangers do not keep them out.
+"""Bounds the open connections, and the memory of what arrives on them.
 
 A connection on which no request arrives is closed. If there are too many, the oldest one that has not sent the token
-makes room for a new one.
+makes room for a new one. Incomplete messages, which are buffered in memory, are charged to a pool that all clients
+share. Half of it is for own clients: strangers who begin messages and do not end them leave room for theirs.
 """
 
 import asyncio
-import socket
 from collections import OrderedDict
 from contextvars import ContextVar
+from typing import Any
 
-from lacuna_server.service.own_first import NoPreference, Preference
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+
+from lacuna_server.service.own_first import OwnFirst, is_private
+from lacuna_server.wire.documents import Pool, Share
+from lacuna_server.wire.protocol import ServiceError
 
 # The descriptors that a process has left for files, pipes and connections that are being closed.
 RESERVED = 128
@@ -17,6 +26,10 @@ MOST = 4096
 # So much of what a stranger sends is read at once, in which there may be a thousand frames of a websocket.
 READ_AT_ONCE = 8 * 1024
 OWN_READ_AT_ONCE = 256 * 1024  # asyncio's default
+# A client that reads nothing gets so many answers to its pings.
+MAX_UNREAD_PONGS = 100
+# A message may come in so many fragments: each takes memory beside its bytes, and may be empty.
+MAX_FRAGMENTS = 4096
 
 
 class Connection:
@@ -61,16 +74,16 @@ class Connection:
 
 
 class Connections:
-    """All open connections, at most ``most``, of which ``preference`` serves the own ones first.
+    """All open connections, at most ``most``, of which ``own_first`` serves the own ones first.
 
     The next request has to arrive within ``silent_s`` seconds, from the connection on or from its first byte on
     (0: any).
     """
 
-    def __init__(self, most: int, preference: Preference | None = None, *, silent_s: float = 0.0) -> None:
+    def __init__(self, most: int, own_first: OwnFirst, *, silent_s: float = 0.0) -> None:
         self.silent_s = silent_s
         self._most = most
-        self._preference = preference or NoPreference()
+        self._own_first = own_first
         self._strangers: OrderedDict[Connection, None] = OrderedDict()
         self._own: set[Connection] = set()
 
@@ -87,7 +100,7 @@ class Connections:
         if is_private(transport.get_extra_info("socket")):
             added.trust()
         else:
-            self._preference.set_apart(added.descriptor)
+            self._own_first.set_apart(added.descriptor)
             added.read_at_most(READ_AT_ONCE)
         if len(self) > self._most:
             next(iter(self._strangers), added).abort()
@@ -99,20 +112,15 @@ class Connections:
             del self._strangers[connection]
             self._own.add(connection)
             connection.is_own = True
-            self._preference.prefer(connection.descriptor)
+            self._own_first.prefer(connection.descriptor)
             connection.read_at_most(OWN_READ_AT_ONCE)
 
     def forget(self, connection: Connection) -> None:
         """Count a connection out."""
         if connection in self._own or connection in self._strangers:
-            self._preference.forget(connection.descriptor)
+            self._own_first.forget(connection.descriptor)
         self._strangers.pop(connection, None)
         self._own.discard(connection)
-
-
-def is_private(listener: socket.socket) -> bool:
-    """Whether only this user's own programs reach a socket: one with a path, in a folder of theirs."""
-    return listener.family not in (socket.AF_INET, socket.AF_INET6)
 
 
 # The connection of the present request.
@@ -151,3 +159,121 @@ def most_connections() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     return MOST if soft == unlimited else max(1, min(MOST, soft - RESERVED))
+
+
+class Bodies:
+    """Middleware that charges the bodies of HTTP requests to the pool until the requests are answered.
+
+    Requests for which the pool has no room are refused.
+    """
+
+    def __init__(self, app: ASGIApp, pool: Pool) -> None:
+        self._app = app
+        self._pool = pool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; reading its body raises ServiceError ``overloaded`` where the pool has no room."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        share = self._pool.share()
+
+        async def taken() -> Message:
+            message = await receive()
+            _take(share, len(message.get("body", b"")), present())
+            return message
+
+        try:
+            await self._app(scope, taken, send)
+        finally:
+            share.give_back()
+
+
+def http_protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """Return uvicorn's HTTP protocol, which counts its connections and closes those on which no request arrives.
+
+    Once a connection becomes a websocket, it is the websocket's protocol that ends it. A websocket has its own limits:
+    the time until ``hello``, and pings.
+    """
+
+    class Counted(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._connection = connections.add(transport)
+            self._connection.waits()
+
+        def data_received(self, data: bytes) -> None:
+            begin(self._connection)
+            super().data_received(data)
+            upgraded = self.transport.get_protocol() is not self
+            if upgraded or (self.cycle is not None and not self.cycle.response_complete):
+                self._connection.asked()
+            else:
+                self._connection.waits()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._connection.ended()
+
+    return Counted
+
+
+def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
+    """Return uvicorn's websocket protocol, with the bytes that it buffers charged to the pool.
+
+    It buffers a message until it is complete. A connection for which the pool has no room is aborted, because an
+    answer would have to wait for the rest of the message.
+    """
+
+    class Bounded(WebSocketsSansIOProtocol):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._share = pool.share()
+            self._num_pongs = 0
+            self._connection = present()
+
+        def data_received(self, data: bytes) -> None:
+            try:
+                _take(self._share, len(data), self._connection)
+            except ServiceError:
+                return self.transport.abort()
+            super().data_received(data)
+
+        async def receive(self) -> ASGIReceiveEvent:
+            event = await super().receive()
+            if self.queue.empty():  # only the beginning of the next message is still buffered
+                self._share.take(min(len(self.conn.reader.buffer) - self._share.held, 0))
+            return event
+
+        async def send(self, message: ASGISendEvent) -> None:
+            """Send, and wait until the client has read nearly all of it; until then the sender holds the message."""
+            await super().send(message)
+            await self.writable.wait()
+
+        def handle_cont(self, event: Frame) -> None:
+            if len(self.frames) >= MAX_FRAGMENTS:
+                return self.transport.abort()
+            super().handle_cont(event)
+
+        def handle_ping(self) -> None:
+            self._num_pongs = 0 if self.writable.is_set() else self._num_pongs + 1
+            if self._num_pongs > MAX_UNREAD_PONGS:
+                return self.transport.abort()
+            super().handle_ping()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._share.give_back()
+            if self._connection is not None:
+                self._connection.ended()
+
+    return Bounded
+
+
+def _take(share: Share, num_bytes: int, connection: Connection | None) -> None:
+    """Charge bytes of a connection, whose client may have shown meanwhile that it is an own one; as ``Share.take``.
+
+    Where connections are not counted, all are own ones.
+    """
+    if connection is None or connection.is_own:
+        share.trust()
+    share.take(num_bytes)

@@ -1,49 +1,87 @@
-"""The selector of the event loop, which serves this user's own clients before strangers.
+"""Serves this user's own clients before strangers: whom the event loop handles next, and what strangers' time is.
 
 A loop that handles all connections that are ready in one turn lets everybody wait for a crowd. Here a turn handles the
 own ones and one of a stranger, so an own client waits for one step of a stranger's at most, however many there are.
 """
 
+import asyncio
+import contextlib
+import socket
 import time
 from collections import ChainMap, deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from selectors import EVENT_READ, BaseSelector, DefaultSelector, SelectorKey
-from typing import TYPE_CHECKING, Any, Protocol
-
-from lacuna_server.service.turns import Budget, Clock
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
+
+Clock = Callable[[], float]
 
 # The part of one core's time for connections of strangers, while this user's own clients are connected.
 SHARE = 0.25
 # They may use the time of so many seconds at once after a pause.
 BURST_S = 0.2
+# The same for reading their messages, while own clients are there.
+READING_SHARE, READING_BURST_S = 0.05, 2.0
+# For so long after its last message an own client counts as there.
+PRESENT_S = 10.0
 
 
-class Preference(Protocol):
-    """Whom a selector serves first. All descriptors that it is not told about are its own program's."""
+class Budget:
+    """Time that may be spent: ``share`` of the time that passes, and after a pause what ``burst_s`` seconds gave."""
 
-    def set_apart(self, descriptor: int) -> None:
-        """Note that a descriptor is a stranger's."""
-        ...
+    def __init__(self, share: float, burst_s: float, clock: Clock = time.monotonic) -> None:
+        self._share = share
+        self._burst_s = burst_s
+        self._clock = clock
+        self._owed_until = 0.0
 
-    def prefer(self, descriptor: int) -> None:
-        """Note that a descriptor is that of an own client."""
-        ...
+    def wait_s(self) -> float:
+        """Return the seconds until there is time to spend; 0 or less: there is."""
+        return self._owed_until - self._clock()
 
-    def forget(self, descriptor: int) -> None:
-        """Note that a descriptor is about to be closed; the next one with its number may be anybody's."""
-        ...
+    def spend(self, spent_s: float) -> None:
+        """Note that ``spent_s`` seconds were spent, which may be more than there was."""
+        self._owed_until = max(self._owed_until, self._clock() - self._burst_s) + spent_s / self._share
 
 
-class NoPreference:
-    """The preference of other event loops: none."""
+class Turns:
+    """Lets the messages of strangers be read one after the other, and those of this user's own clients at once.
 
-    def set_apart(self, descriptor: int) -> None:
-        """Do nothing."""
+    A message is decoded in one call, during which nothing else runs: the user waits for that of one stranger at most,
+    and rarely.
+    """
 
-    prefer = forget = set_apart
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._one = asyncio.Lock()
+        self._budget = Budget(READING_SHARE, READING_BURST_S, clock)
+        self._own_until = 0.0
+
+    @contextlib.asynccontextmanager
+    async def turn(self, *, trusted: bool) -> AsyncIterator[None]:
+        """Wait for the turn of a message, and have it until the end of the block."""
+        if trusted:
+            self._own_until = self._clock() + PRESENT_S
+            yield
+            return
+        async with self._one:
+            while (wait_s := self.wait_s()) > 0:
+                await asyncio.sleep(min(wait_s, 1.0))
+            began = self._clock()
+            try:
+                yield
+            finally:
+                if self._own_is_there():
+                    self._budget.spend(self._clock() - began)
+
+    def wait_s(self) -> float:
+        """Return the seconds until the next message of a stranger is read."""
+        return self._budget.wait_s() if self._own_is_there() else 0.0
+
+    def _own_is_there(self) -> bool:
+        return self._clock() < self._own_until
 
 
 class OwnFirst(BaseSelector):
@@ -167,3 +205,8 @@ def _move(descriptor: int, old: DefaultSelector, new: DefaultSelector) -> None:
     if descriptor in old.get_map():
         key = old.unregister(descriptor)
         new.register(key.fileobj, key.events, key.data)
+
+
+def is_private(listener: socket.socket) -> bool:
+    """Whether only this user's own programs reach a socket: one with a path, in a folder of theirs."""
+    return listener.family not in (socket.AF_INET, socket.AF_INET6)

@@ -1,7 +1,9 @@
-"""The conversation on one websocket connection."""
+"""The conversation on one websocket connection, with the messages that wait for its client."""
 
 import asyncio
 import importlib.metadata
+import time
+from collections import OrderedDict, deque
 from typing import NamedTuple
 
 import structlog
@@ -10,10 +12,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from lacuna_model.core.params import InfillRequest, Snapshot
 from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.guard import refused
-from lacuna_server.service.service import Service
-from lacuna_server.service.sessions import Outbox, Session
+from lacuna_server.service.service import Service, Session
 from lacuna_server.wire import protocol
-from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.documents import Documents, Share
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import (
     Addressed,
@@ -35,7 +36,6 @@ from lacuna_server.wire.protocol import (
     Step,
     Welcome,
 )
-from lacuna_server.wire.security import RateLimit
 from lacuna_server.worker.tickets import Ticket
 
 log = structlog.get_logger(__name__)
@@ -48,6 +48,104 @@ OWN_CLIENTS_ONLY = (
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
 # More edits are applied in a thread, so that other clients do not wait.
 MANY_EDITS = 500
+
+
+class Outbox:
+    """Outgoing messages of one connection, encoded for its subprotocol.
+
+    Answers are never dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes
+    true and the connection has to end.
+    """
+
+    def __init__(self, subprotocol: str, max_bytes: int, share: Share) -> None:
+        self._share = share
+        self._has_room = True
+        self._being_sent = 0
+        self._subprotocol = subprotocol
+        self._max_bytes = max_bytes
+        self._answers: deque[str | bytes] = deque()
+        self._num_bytes = 0
+        self._latest: OrderedDict[tuple[type, str], Progress | Step] = OrderedDict()
+        self._changed = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        """Whether more than ``max_bytes`` bytes of answers wait, or more than the share has room for."""
+        return self._num_bytes > self._max_bytes or not self._has_room
+
+    @property
+    def empty(self) -> bool:
+        """Whether no message waits."""
+        return not self._answers and not self._latest
+
+    def put(self, message: ServerMessage) -> None:
+        """Add a message. A step, or progress, replaces an unsent one of its request."""
+        if isinstance(message, Progress | Step):
+            self._latest[type(message), message.id] = message
+        else:
+            self._flush(getattr(message, "id", ""))
+            self._append(message)
+        self._changed.set()
+
+    async def take(self) -> str | bytes:
+        """Wait for the next frame and return it, answers first. The caller has sent the previous frame by then."""
+        self._share.take(-self._being_sent)
+        self._being_sent = 0
+        while self.empty:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._answers:
+            frame = self._answers.popleft()
+            self._num_bytes -= len(frame)
+            if self._has_room:
+                self._being_sent = len(frame)
+            return frame
+        return self._encode(self._latest.popitem(last=False)[1])
+
+    def close(self) -> None:
+        """Give the share back, and take nothing of it from now on."""
+        self._has_room = False
+        self._being_sent = 0
+        self._share.give_back()
+
+    def _flush(self, id: str) -> None:
+        """Put a request's last steps before its answer, and drop its progress."""
+        for kind in [kind for kind in self._latest if id and kind[1] == id]:
+            message = self._latest.pop(kind)
+            if isinstance(message, Step):
+                self._append(message)
+
+    def _append(self, message: ServerMessage) -> None:
+        frame = self._encode(message)
+        self._answers.append(frame)
+        self._num_bytes += len(frame)
+        if self._has_room:
+            try:
+                self._share.take(len(frame))
+            except ServiceError:
+                self.close()
+
+    def _encode(self, message: ServerMessage) -> str | bytes:
+        return protocol.encode(message, self._subprotocol)
+
+
+class RateLimit:
+    """A token bucket: admits ``per_second`` messages on average and as many in a burst."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._left = float(per_second)
+        self._then = time.monotonic()
+
+    def check(self) -> None:
+        """Count one message. Raises ServiceError ``rate_limited`` where there are too many."""
+        now = time.monotonic()
+        self._left = min(self._per_second, self._left + (now - self._then) * self._per_second)
+        self._then = now
+        if self._left < 1:
+            wait_ms = max(1, round((1 - self._left) / self._per_second * 1e3))
+            raise ServiceError("rate_limited", f"more than {self._per_second} messages a second", wait_ms)
+        self._left -= 1
 
 
 class Conversation:

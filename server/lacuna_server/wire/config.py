@@ -1,5 +1,9 @@
-"""Every setting of an editor and of the service, with its default and meaning."""
+"""Every setting of an editor and of the service, with its meaning, and the checks that make a service safe to reach."""
 
+import ipaddress
+import stat
+import tomllib
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -201,3 +205,76 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     shutdown_grace_s: Annotated[NotNegative, meaning("time for running requests when the service ends")] = 5.0
     log_code: Annotated[bool, meaning("allow code from documents in the log's tracebacks")] = False
     log_file: Annotated[str, meaning("file of the log, which is rotated when it is long; empty: stderr")] = ""
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
+        raise ConfigError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: it is nested too deeply") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+
+
+def check_private(file: Path) -> None:
+    """Raise ConfigError where its group or others can read a file or write to it, or where there is none."""
+    try:
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
+        raise ConfigError(f"{file}: others can read it or write to it; run: chmod go-rwx {file}")
+
+
+def token_in(file: Path) -> str:
+    """Return the token in a file that others cannot read, without the spaces around it.
+
+    Raises ConfigError where they can, and where the token is not printable ASCII.
+    """
+    check_private(file)
+    try:
+        found = file.read_text("utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        found = ""
+    if not found or not found.isascii() or not found.isprintable():
+        raise ConfigError(f"{file}: the token must be one line of printable ASCII")
+    return found
+
+
+def check_config(config: ServerConfig) -> None:
+    """Check a configuration.
+
+    Raises ConfigError where other machines could use the service without a token, or where TLS cannot be set up.
+    """
+    if not is_loopback(config.host) and not config.token:
+        raise ConfigError(f"listening on {config.host} needs a token, because others can reach it: use --token-file")
+    check_tls(config)
+
+
+def check_tls(config: ServerConfig) -> None:
+    """Check the TLS files. Raises ConfigError where they cannot be used."""
+    if bool(config.cert) != bool(config.key):
+        raise ConfigError("TLS needs both: --cert and --key")
+    if config.cert:
+        import ssl
+
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.cert, config.key)
+        except OSError as error:  # the base class of SSLError
+            reason = error.strerror or error
+            raise ConfigError(f"TLS with {config.cert} and {config.key} cannot be had: {reason}") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a host: a loopback address or ``localhost``."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,6 +1,5 @@
 """The documents of a session, and the memory that all share."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,9 +57,6 @@ class Share:
         self.take(-self.held)
 
 
-UNBOUNDED = Pool(sys.maxsize)
-
-
 # Bytes of memory that a document takes beside its text and names.
 OVERHEAD = 1024
 # The bytes of a piece while edits are applied.
@@ -87,8 +83,8 @@ class ServiceDocument:
 class Documents:
     """Open documents by uri: at most ``max_documents``, each of at most ``max_bytes``, all charged to ``share``."""
 
-    def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
-        self._share = share or UNBOUNDED.share()
+    def __init__(self, *, max_documents: int, max_bytes: int, share: Share) -> None:
+        self._share = share
         self._documents: dict[str, ServiceDocument] = {}
         self._max_documents = max_documents
         self._max_bytes = max_bytes

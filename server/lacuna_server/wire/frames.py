@@ -154,7 +154,7 @@ TO_WORKER: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 FROM_WORKER: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 
 
-def encode(message: ToWorker | FromWorker) -> bytes:
+def encode(message: Frame) -> bytes:
     """Return the frame of a message."""
     body = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(body)) + body

@@ -16,8 +16,7 @@ from msgspec import inspect
 from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import user_folder
-from lacuna_server.wire import security
-from lacuna_server.wire.config import ConfigError, ServerConfig, Settings
+from lacuna_server.wire.config import ConfigError, ServerConfig, Settings, check_private, read_toml
 
 FILE_NAME = "lacuna.toml"
 PROJECT_TABLE_FILE = "pyproject.toml"
@@ -70,7 +69,7 @@ def _has_settings(file: Path) -> bool:
     if file.name == FILE_NAME:
         return True
     try:
-        tool = security.toml(file).get("tool")
+        tool = read_toml(file).get("tool")
     except ConfigError:
         return False
     return isinstance(tool, dict) and "lacuna" in tool
@@ -94,7 +93,7 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[SettingsLayer
 
 def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLayer:
     try:
-        given = security.toml(file)
+        given = read_toml(file)
     except ConfigError as error:
         return SettingsLayer(str(file), problems=(str(error),))
     if file.name == PROJECT_TABLE_FILE and _has_settings(file):
@@ -105,7 +104,7 @@ def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLa
 def _own(file: Path, name: str, value: Any) -> Any:
     """A path of a model may begin with ~, and is relative to the folder of the user's file. A token is private."""
     if name == "token" and value:
-        security.check_private(file)
+        check_private(file)
     path = file.parent / os.path.expanduser(value) if name == "model" and value else None
     return str(path) if path is not None and os.path.exists(path) else value
 

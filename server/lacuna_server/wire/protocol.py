@@ -7,6 +7,7 @@ byte offsets. The client chooses the ``id`` of a request, which must be unique i
 request has the same ``id``.
 """
 
+import re
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -24,7 +25,6 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.text.characters import well_formed
-from lacuna_server.wire import leniently
 
 VERSION = 1
 JSON = f"lacuna.v{VERSION}.json"
@@ -317,7 +317,7 @@ def addressed(frame: str | bytes) -> Addressed:
     """Return type, id and uri of a frame that ``decode_client`` refused, so that the error can name them."""
     try:
         # JavaScript leaves half of a surrogate pair where half a character was deleted.
-        return leniently.decode(frame.encode(), Addressed) if isinstance(frame, str) else _ADDRESSED.decode(frame)
+        return decode_leniently(frame.encode(), Addressed) if isinstance(frame, str) else _ADDRESSED.decode(frame)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return Addressed()
 
@@ -347,3 +347,41 @@ def _decode(frame: str | bytes, text: msgspec.json.Decoder[M], binary: msgspec.m
         name, written = (JSON, "JSON") if isinstance(frame, str) else (MSGPACK, "MessagePack")
         reason = str(error).replace("JSON", written)  # a recursion in MessagePack
         raise ServiceError("bad_message", f"not a message of {name}: {reason}") from None
+
+
+# --- JSON as existing clients send it: with halves of surrogate pairs, and with integers written as ``4.0``
+
+T = TypeVar("T")
+
+# Halves of surrogate pairs, after whatever else there is before them: plain text, other escapes, and pairs.
+_PAIR = rb"\\u[dD][89abAB]..\\u[dD][c-fC-F].."
+_HALVES = re.compile(
+    rb"((?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|%b){1,1000}+)|(?:(?!%b)\\u[dD][89a-fA-F]..){1,1000}+" % (_PAIR, _PAIR),
+    re.DOTALL,
+)
+# In a text with more such pieces, not all halves are replaced.
+MAX_PIECES = 20_000
+
+
+def decode_leniently(data: bytes, kind: type[T]) -> T:
+    """Decode JSON. Raises msgspec.MsgspecError where ``data`` is not JSON or not of this kind, and RecursionError."""
+    try:
+        return _whole_floats(data, kind)
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError) or (mended := _mended(data)) == data:
+            raise
+    return _whole_floats(mended, kind)
+
+
+def _whole_floats(data: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        if "got `float`" not in str(error):
+            raise
+    return msgspec.json.decode(data, type=kind, strict=False)
+
+
+def _mended(data: bytes) -> bytes:
+    """Replace every half of a surrogate pair in JSON by U+FFFD."""
+    return _HALVES.sub(lambda found: found[1] or rb"\ufffd" * (len(found[0]) // 6), data, MAX_PIECES)

@@ -1,15 +1,23 @@
-"""The server's side of the model worker: starts the process, receives its frames, and restarts it after a crash."""
+"""The model of this machine: a scheduler with the one worker process that it keeps running.
+
+The process is started again after a crash, and where it hangs.
+"""
 
 import asyncio
 import contextlib
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
 import structlog
 
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Failed, FromWorker, Ready, Setup
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Failed, PassCost, Ready, Setup, Submission, ToWorker
+from lacuna_server.wire.protocol import Status
+from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -18,6 +26,7 @@ MAX_FAILED_STARTS = 3
 MAX_DOUBLINGS = 10
 # The time in which a worker that has closed its output has to end.
 GRACE_S = 2.0
+WATCH_S = 1.0
 
 NO_MEMORY = "the model process ran out of memory"
 # Signals that end a process, also where memory runs out: of the system, and of libraries that cannot do without.
@@ -41,27 +50,11 @@ class Pauses(NamedTuple):
 PAUSES = Pauses()
 
 
-class WorkerListener(Protocol):
-    """Receives the worker's messages and learns when it crashes or fails."""
-
-    def heard(self, message: FromWorker) -> None:
-        """Handle a message of the worker."""
-        ...
-
-    def crashed(self, detail: str, again: str) -> None:
-        """Handle a crash: the process ended and its requests are lost; another is started, as ``again`` says when."""
-        ...
-
-    def failed(self, detail: str) -> None:
-        """Handle the final failure: no worker runs, and none is started until ``start`` is called again."""
-        ...
-
-
 class WorkerProcess:
     """Keeps one model worker running until it is stopped."""
 
     def __init__(
-        self, setup: Setup, listener: WorkerListener, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
+        self, setup: Setup, listener: Scheduler, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
     ) -> None:
         """A process that sends nothing for ``load_timeout_s`` seconds while it loads is killed (0: never)."""
         self._setup = setup
@@ -86,12 +79,11 @@ class WorkerProcess:
         """Start the process and keep one running."""
         self._task = asyncio.create_task(self._keep_running())
 
-    @property
-    def inbox(self) -> asyncio.StreamWriter:
-        """The pipe of frames to the process. If it has just ended a frame is lost, and ``crashed`` follows."""
+    def send(self, message: ToWorker) -> None:
+        """Send a message to the process. If it has just ended the message is lost, and ``crashed`` follows."""
         assert self._process is not None
         assert self._process.stdin is not None
-        return self._process.stdin
+        self._process.stdin.write(frames.encode(message))
 
     def kill(self) -> None:
         """Kill the process; this counts as a crash."""
@@ -161,7 +153,7 @@ class WorkerProcess:
         )
         last: Ready | Failed | None = None
         try:
-            self.inbox.write(frames.encode(self._setup))
+            self.send(self._setup)
             assert process.stdout is not None
             while (body := await self._receive(process.stdout, loading=last is None)) is not None:
                 self.last_heard = time.monotonic()
@@ -189,3 +181,119 @@ class WorkerProcess:
 
     def _code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
+
+
+class Submitter(Protocol):
+    """Takes requests."""
+
+    observers: list[Callable[[Finished], None]]
+
+    def submit(self, submission: Submission) -> Ticket:
+        """Queue a request. Raises ServiceError where it is refused."""
+        ...
+
+    def status(self) -> Status:
+        """Return the state of model and queue."""
+        ...
+
+
+class Model(Protocol):
+    """What fills the requests of a service."""
+
+    @property
+    def reads_workspaces(self) -> bool:
+        """Whether it reads files of the folder that a request names as its workspace."""
+        ...
+
+    @property
+    def scheduler(self) -> Submitter:
+        """Takes the requests."""
+        ...
+
+    @property
+    def num_restarts(self) -> int:
+        """How often a model process was started again."""
+        ...
+
+    @property
+    def pass_costs(self) -> Sequence[PassCost]:
+        """What passes took when the model was loaded, where that is known here."""
+        ...
+
+    def start(self) -> None:
+        """Begin to load the model."""
+        ...
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded: the cause may have been removed since."""
+        ...
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
+        ...
+
+    async def stop(self) -> None:
+        """End the model for good."""
+        ...
+
+
+class OwnModel:
+    """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
+
+    reads_workspaces = True
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.scheduler = Scheduler(config)
+        self._worker = WorkerProcess(
+            msgspec.convert(config, Setup, from_attributes=True),
+            self.scheduler,
+            load_timeout_s=config.load_timeout_s,
+        )
+        self._timeout_s = config.worker_timeout_s
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def num_restarts(self) -> int:
+        """How often the worker process was started again."""
+        return self._worker.num_crashes
+
+    @property
+    def pass_costs(self) -> Sequence[PassCost]:
+        """What passes took when the model was loaded."""
+        return self.scheduler.pass_costs
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the worker process while it runs."""
+        return self._worker.pid
+
+    def start(self) -> None:
+        """Start the worker and the watch over it."""
+        self.scheduler.attach(self._worker.send)
+        self._worker.start()
+        self._watch = asyncio.create_task(self._watch_worker())
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded."""
+        if self.scheduler.status().state == "failed":
+            self.scheduler.again()
+            self._worker.start()
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
+        await self.scheduler.close(grace_s)
+
+    async def stop(self) -> None:
+        """End the worker."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._worker.stop()
+
+    async def _watch_worker(self) -> None:
+        """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            silent_s = self.scheduler.silent_s(self._worker.last_heard)
+            if silent_s > self._timeout_s > 0:
+                self._worker.kill()
+                log.error("worker_stuck", silent_s=round(silent_s, 1))

@@ -5,12 +5,10 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from lacuna_model.core.params import InfillResult
-from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import (
     Done,
@@ -24,6 +22,7 @@ from lacuna_server.wire.frames import (
     Stop,
     Stopped,
     Submission,
+    ToWorker,
 )
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.tickets import FairQueue, Finished, Ticket, Waiting, out_of_time, with_time_left
@@ -40,23 +39,6 @@ TELL_S = 0.1
 RESERVED_S = 10.0
 
 
-class Inbox(Protocol):
-    """The end of a pipe for whole frames."""
-
-    def write(self, data: bytes) -> object:
-        """Write without waiting."""
-        ...
-
-
-class WorkerLink(Protocol):
-    """The part of the worker that the scheduler uses. The worker calls back ``heard``, ``crashed`` and ``failed``."""
-
-    @property
-    def inbox(self) -> Inbox:
-        """What the worker reads. If the worker has just ended a message is lost, and ``crashed`` follows."""
-        ...
-
-
 class Scheduler:
     """Holds the waiting requests, and gives the worker as many as it may interleave (``max_active``).
 
@@ -66,7 +48,7 @@ class Scheduler:
     def __init__(self, config: ServerConfig) -> None:
         self.observers: list[Callable[[Finished], None]] = []
         self._config = config
-        self._worker: WorkerLink | None = None
+        self._send: Callable[[ToWorker], object] | None = None
         self._queue = FairQueue()
         self._running: dict[int, Ticket] = {}
         self._dropped: dict[int, ServiceError] = {}
@@ -83,9 +65,12 @@ class Scheduler:
         self._empty = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
 
-    def attach(self, worker: WorkerLink) -> None:
-        """Use this worker. Call it once, before the first request."""
-        self._worker = worker
+    def attach(self, send: Callable[[ToWorker], object]) -> None:
+        """Use a worker, to which ``send`` sends. Call it once, before the first request.
+
+        If the worker has just ended a message is lost, and ``crashed`` follows.
+        """
+        self._send = send
 
     def submit(self, submission: Submission) -> Ticket:
         """Queue a request; its deadline counts from now.
@@ -205,12 +190,12 @@ class Scheduler:
 
     def _dispatch(self) -> None:
         """Give the worker as many requests as it has room for, and soon tell the others their place in the queue."""
-        while self._worker is not None and self._state == "ready" and len(self._running) < self._config.max_active:
+        while self._send is not None and self._state == "ready" and len(self._running) < self._config.max_active:
             busy = {running.key for running in self._running.values()}
             ticket = self._queue.take(busy, preferred_only=self._has_reserved_place())
             if ticket is None:
                 break
-            self._begin(ticket, self._worker)
+            self._begin(ticket, self._send)
         if self._telling is None and self._queue:
             self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
 
@@ -226,12 +211,12 @@ class Scheduler:
             loading = Waiting("loading", place, self._fraction)
             ticket.tell(Waiting("queued", place) if self._state == "ready" else loading)
 
-    def _begin(self, ticket: Ticket, worker: WorkerLink) -> None:
+    def _begin(self, ticket: Ticket, send: Callable[[ToWorker], object]) -> None:
         self._stop_timer(ticket)
         ticket.started = time.monotonic()
         self._running[ticket.id] = ticket
         left = with_time_left(ticket.request, ticket.submitted)
-        worker.inbox.write(frames.encode(Start(ticket.id, replace(ticket.submission, request=left))))
+        send(Start(ticket.id, replace(ticket.submission, request=left)))
         ticket.tell(Waiting("running"))
 
     # --- ends of requests
@@ -247,8 +232,8 @@ class Scheduler:
             self._stop_timer(ticket)
             ticket.end(why)
             self._dropped[ticket.id] = why  # its cost is known once the worker has stopped
-            if self._worker is not None:
-                self._worker.inbox.write(frames.encode(Stop(ticket.id)))
+            if self._send is not None:
+                self._send(Stop(ticket.id))
 
     def _expire(self, ticket: Ticket) -> None:
         """End a ticket whose deadline ran out in the queue; its result keeps the text of its regions."""

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from lacuna_cluster import commands, settings, starting
-from lacuna_cluster.people import users
+from lacuna_cluster import commands, settings, starting, users
 from lacuna_cluster.settings import ClusterArgs
 from lacuna_model.commands.program import BAD_INPUT
 from lacuna_server.cli import main as cli

@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ray.serve.schema import ServeDeploySchema
 
 from lacuna_cluster import settings
-from lacuna_cluster.ingress import exposition
-from lacuna_cluster.ingress.ingress import Identity, Ingress
-from lacuna_cluster.messages import EngineFigures
+from lacuna_cluster.ingress import Ingress, merged
+from lacuna_cluster.links import EngineFigures
 from lacuna_cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
@@ -28,13 +27,13 @@ class NoFleet:
 
 def metric_names() -> set[str]:
     """The names of all metrics that an ingress shows once something has happened."""
-    ingress = Ingress("i", ServerConfig(), NoFleet(), ("m",), Identity())  # type: ignore[arg-type]
+    ingress = Ingress("i", ServerConfig(), NoFleet(), ("m",))  # type: ignore[arg-type]
     ingress._known.learn([EngineFigures("r", {"m": Status("m", "ready")}, 0, 0.1)])
     ingress._usage.ended("alice", "ok", FillStats())
     ingress._usage._refused.labels("alice").inc()
     for observer in ingress.scheduler.observers:
         observer(Finished("ok", 0.1, 0.1, 1, FillStats()))
-    families = text_string_to_metric_families(exposition.merged([("i", ingress.metrics())]).decode())
+    families = text_string_to_metric_families(merged([("i", ingress.metrics())]).decode())
     return {sample.name for family in families for sample in family.samples}
 
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
-from lacuna_server.service.turns import Turns
+from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import PassCost, Submission
 from lacuna_server.wire.protocol import ServiceError, Status

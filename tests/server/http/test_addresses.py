@@ -1,17 +1,65 @@
-"""Addresses that do not exist, wrong methods and routes that fail are answered with errors in OpenAI's format."""
+"""The routes, and their description: schemathesis sends requests that follow it and requests that violate it."""
 
+import asyncio
 import json
+import threading
+from collections.abc import Iterator
 
 import httpx2
+import hypothesis
 import pytest
+import schemathesis
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.requests import Request
 from tests.server.live_service import live
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from lacuna_server.http import addresses
 from lacuna_server.http.addresses import nearest
+from lacuna_server.http.shapes.table import PLAIN, SHAPES
 
 from .scripted import Script, application, serving
+
+EXAMPLES = 10
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The URL of a server in a separate thread, because schemathesis blocks until it gets an answer."""
+    started, ended, found = threading.Event(), asyncio.Event(), []
+
+    async def serve() -> None:
+        async with serving(Script(fills=("one\ntwo", "three"))) as client:
+            found.extend([str(client.base_url), asyncio.get_running_loop()])
+            started.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=[serve()])
+    thread.start()
+    started.wait()
+    yield found[0]
+    found[1].call_soon_threadsafe(ended.set)
+    thread.join()
+
+
+schema = schemathesis.openapi.from_dict(addresses.document("1.2.3"))
+
+
+@schema.parametrize()
+@hypothesis.settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+def test_every_answer_matches_the_description(case: schemathesis.Case, url: str) -> None:
+    # Whether a request can be served also depends on the content of its prompt, which no schema can describe.
+    case.call_and_validate(base_url=url, excluded_checks=[positive_data_acceptance])
+
+
+def test_the_description_is_valid_and_complete() -> None:
+    schema.validate()
+    document = schema.raw_schema
+    assert document["openapi"].startswith("3.1")
+    assert set(document["paths"]) == {path for shape in SHAPES for path in shape.paths} | {one.path for one in PLAIN}
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)
 
 
 async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() -> None:

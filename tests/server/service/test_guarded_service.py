@@ -17,8 +17,7 @@ from tests.server.live_service import infill
 from websockets.frames import CloseCode, Frame, Opcode
 
 from lacuna_server.client.client import Address, Client
-from lacuna_server.service.connections import RESERVED
-from lacuna_server.service.incoming import MAX_FRAGMENTS
+from lacuna_server.service.connections import MAX_FRAGMENTS, RESERVED
 from lacuna_server.wire.protocol import Open, Result
 
 TIMEOUT_S = 60

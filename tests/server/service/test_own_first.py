@@ -1,4 +1,4 @@
-"""The selector of the event loop: own clients first, strangers one at a time and for a part of the time."""
+"""The event loop serves own clients first, strangers one at a time and for a part of the time."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from tests.server.conftest import Serve
 
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.service.own_first import BURST_S, SHARE, OwnFirst
+from lacuna_server.service.own_first import BURST_S, PRESENT_S, READING_BURST_S, READING_SHARE, SHARE, OwnFirst, Turns
 from lacuna_server.wire.protocol import Infill, Open, Result
 
 NUM_STRANGERS = 50
@@ -211,3 +211,36 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
             answers = [one async for one in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))]
             assert isinstance(answers[-1], Result)
         path.unlink(missing_ok=True)
+
+
+async def test_strangers_take_a_small_part_of_the_time_while_an_own_client_is_there() -> None:
+    clock = Clock()
+    turns = Turns(clock)
+    async with turns.turn(trusted=True):
+        pass
+    async with turns.turn(trusted=False):
+        clock.now += READING_BURST_S * READING_SHARE / 2
+    assert turns.wait_s() <= 0  # a little at once is free
+    async with turns.turn(trusted=False):
+        clock.now += 0.5
+    assert turns.wait_s() > 0.5 / READING_SHARE - READING_BURST_S
+    clock.now += 0.5 / READING_SHARE
+    assert turns.wait_s() <= 0
+    async with turns.turn(trusted=True):  # never waits, and spends nothing of the strangers' time
+        clock.now += 5
+    assert turns.wait_s() <= 0
+
+
+async def test_strangers_have_all_the_time_while_nobody_else_is_there() -> None:
+    clock = Clock()
+    turns = Turns(clock)
+    async with turns.turn(trusted=False):
+        clock.now += 5
+    assert turns.wait_s() <= 0
+    async with turns.turn(trusted=True):
+        clock.now += 1
+    async with turns.turn(trusted=False):
+        clock.now += 1
+    assert turns.wait_s() > 0
+    clock.now += PRESENT_S
+    assert turns.wait_s() <= 0

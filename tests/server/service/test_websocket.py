@@ -2,6 +2,7 @@ import asyncio
 import itertools
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -14,8 +15,11 @@ from tests.server.live_service import Talk, infill, live, opened, talk
 from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 from websockets.exceptions import ConnectionClosed
 
-from lacuna_model.core.params import DecodeOptions
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillResult, Snapshot
+from lacuna_server.service import websocket
+from lacuna_server.service.websocket import Outbox, RateLimit
 from lacuna_server.wire import documents, protocol
+from lacuna_server.wire.documents import Pool
 from lacuna_server.wire.protocol import (
     JSON,
     MSGPACK,
@@ -30,6 +34,8 @@ from lacuna_server.wire.protocol import (
     OpenDocument,
     Progress,
     Result,
+    ServerMessage,
+    ServiceError,
     Status,
     Step,
     Welcome,
@@ -378,3 +384,55 @@ async def test_a_message_that_is_too_long_ends_only_its_connection() -> None:
             assert caught.value.rcvd.code == 1009
         async with talk(address):
             pass
+
+
+def step(number: int, id: str = "1") -> Step:
+    return Step(id, Snapshot(number, (), ()))
+
+
+def result(id: str = "1") -> Result:
+    return Result(id, InfillResult("ok", (), FillStats()))
+
+
+async def sent(outbox: Outbox) -> list[ServerMessage]:
+    messages = []
+    while not outbox.empty:
+        messages.append(protocol.decode_server(await outbox.take()))
+    return messages
+
+
+async def test_only_the_latest_step_and_progress_are_kept() -> None:
+    outbox = Outbox(JSON, 1000, Pool(sys.maxsize).share())
+    for number in range(3):
+        outbox.put(step(number))
+        outbox.put(step(number, id="3"))
+        outbox.put(Progress("2", "queued", number))
+    assert await sent(outbox) == [step(2), step(2, id="3"), Progress("2", "queued", 2)]
+
+
+async def test_the_last_step_is_sent_before_the_answer_and_nothing_after_it() -> None:
+    outbox = Outbox(MSGPACK, 1000, Pool(sys.maxsize).share())
+    outbox.put(Progress("1", "running"))
+    outbox.put(step(1))
+    outbox.put(step(1, id="2"))
+    outbox.put(result())
+    assert await sent(outbox) == [step(1), result(), step(1, id="2")]
+
+
+def test_the_rate_is_limited_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(websocket.time, "monotonic", lambda: now)
+    monkeypatch.setattr(websocket.time, "time", lambda: -1e9)  # a jump of the wall clock has no effect
+    limit = RateLimit(10)
+    for _ in range(10):
+        limit.check()
+    with pytest.raises(ServiceError) as caught:
+        limit.check()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("rate_limited", 100)
+    now += 0.11
+    limit.check()
+    now += 3600
+    for _ in range(10):
+        limit.check()
+    with pytest.raises(ServiceError):
+        limit.check()

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +71,7 @@ URI = "file:///a.py"
 
 
 def documents(text: str = "größe = 1\n", version: int = 1) -> Documents:
-    opened = Documents(max_documents=2, max_bytes=40)
+    opened = Documents(max_documents=2, max_bytes=40, share=Pool(sys.maxsize).share())
     opened.open(Open(URI, text, version, "/a.py", "python"))
     return opened
 
@@ -114,7 +116,7 @@ def test_edits_across_a_long_text_are_applied_in_order() -> None:
     with pytest.raises(ServiceError, match="lies within a character"):
         apply(edited, [Edit(0, 0, "x"), Edit(len(text) - 1, len(text), "")])
     assert edited == text
-    opened = Documents(max_documents=1, max_bytes=10 * PIECE)
+    opened = Documents(max_documents=1, max_bytes=10 * PIECE, share=Pool(sys.maxsize).share())
     opened.open(Open(URI, plain.decode(), 1))
     opened.change(opened.folded(Change(URI, 2, tuple(done))))
     assert opened.get(URI, 2).text == text

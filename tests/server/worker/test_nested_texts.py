@@ -11,7 +11,6 @@ from tests.server.worker.test_process import Listener
 
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, Region
 from lacuna_model.languages.registry import LANGUAGES
-from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Done, Ready, Setup, Start, Submission
 from lacuna_server.worker.process import WorkerProcess
 
@@ -84,8 +83,8 @@ async def test_another_client_is_served_meanwhile(running: tuple[WorkerProcess, 
         options = DecodeOptions(deadline_ms=DEADLINE_MS)
         nested = InfillRequest(text, gap, FillGaps(open=is_open), language=name, options=options)
         other = InfillRequest("x = \ny = 1\n", (Region(4, 4, max_tokens=4),), language="python")
-        process.inbox.write(frames.encode(Start(id, Submission(nested, "", "nested"))))
-        process.inbox.write(frames.encode(Start(id + 1, Submission(other, "", "other"))))
+        process.send(Start(id, Submission(nested, "", "nested")))
+        process.send(Start(id + 1, Submission(other, "", "other")))
         assert (await ended(listener, id + 1)).result.status in ("ok", "no_valid_fill")
         result = (await ended(listener, id)).result
         assert result.status in ("ok", "no_valid_fill", "deadline")

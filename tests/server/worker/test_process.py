@@ -11,7 +11,6 @@ import pytest
 from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Submission
 from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, Pauses, WorkerProcess
 
@@ -77,7 +76,7 @@ async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
         await listener.until(lambda heard: heard.count(Ready) == 2)
         assert len(listener.crashes) == 1
         assert "-9" in listener.crashes[0]
-        process.inbox.write(frames.encode(start("text")))
+        process.send(start("text"))
         await listener.until(lambda heard: heard.count(Done))
         done = listener.said[-1]
         assert isinstance(done, Done)
@@ -213,12 +212,12 @@ async def test_files_that_cannot_be_read_are_named() -> None:
 async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
-        process.inbox.write(frames.encode(start("HUGE")))
+        process.send(start("HUGE"))
         await listener.until(lambda heard: heard.count(Ready) == 2)
         (refused,) = [message for message in listener.said if isinstance(message, Refused)]
         assert "the memory of the machine did not suffice for this request" in refused.message
         assert listener.crashes == ["the model process ran out of memory"]
-        process.inbox.write(frames.encode(start("text")))
+        process.send(start("text"))
         await listener.until(lambda heard: heard.count(Done))
 
 
@@ -250,6 +249,6 @@ async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: p
 async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> None:
     async with worker("load_with_a_program") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready) or heard.crashes or heard.failures)
-        process.inbox.write(frames.encode(start("text")))
+        process.send(start("text"))
         await listener.until(lambda heard: heard.count(Done) or heard.crashes or heard.failures)
         assert listener.count(Done) == 1

@@ -1,12 +1,10 @@
 import asyncio
-import io
 
 import pytest
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Start, Stepped, Stop, Stopped, Submission
+from lacuna_server.wire.frames import Done, Loading, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
@@ -18,14 +16,8 @@ class FakeWorker:
         self.started: list[Start] = []
         self.stopped: list[int] = []
 
-    @property
-    def inbox(self) -> "FakeWorker":
-        return self
-
-    def write(self, data: bytes) -> None:
-        body = frames.read(io.BytesIO(data))
-        assert body is not None
-        match frames.TO_WORKER.decode(body):
+    def send(self, message: ToWorker) -> None:
+        match message:
             case Start() as start:
                 self.started.append(start)
             case Stop(id=id):
@@ -42,7 +34,7 @@ class Bench:
     def __init__(self, *, ready: bool = True, **config: int) -> None:
         self.worker = FakeWorker()
         self.scheduler = Scheduler(ServerConfig(**config))
-        self.scheduler.attach(self.worker)
+        self.scheduler.attach(self.worker.send)
         self.finished: list[Finished] = []
         self.scheduler.observers.append(self.finished.append)
         if ready:

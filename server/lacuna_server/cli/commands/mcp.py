@@ -11,7 +11,7 @@ from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
-from lacuna_server.wire import security
+from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"
 
@@ -70,7 +70,7 @@ def mcp(
         if port is None:
             asyncio.run(serve_stdio(made))
             return
-        token = security.token(token_file) if token_file is not None else secrets.token_urlsafe(24)
+        token = token_in(token_file) if token_file is not None else secrets.token_urlsafe(24)
         shown = "the token of --token-file" if token_file is not None else f"Bearer {token}"
         output.say(f"http://127.0.0.1:{port}/mcp (Authorization: {shown}); Ctrl-C stops")
         import uvicorn

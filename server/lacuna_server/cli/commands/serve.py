@@ -12,8 +12,7 @@ from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
-from lacuna_server.wire import security
-from lacuna_server.wire.config import DEFAULT_PORT, ConfigError
+from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, token_in
 
 if TYPE_CHECKING:
     from lacuna_server.wire.protocol import Status
@@ -85,7 +84,7 @@ def serve(
         "key": key,
         "log_code": log_code,
         "log_file": log_file,
-        "token": security.token(token_file) if token_file is not None else None,
+        "token": token_in(token_file) if token_file is not None else None,
     }
     from lacuna_server.daemon import serving
 

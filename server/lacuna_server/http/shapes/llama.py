@@ -6,11 +6,8 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.params import FillStats, Snapshot, Snippet
-from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas
-from lacuna_server.http.shapes.asked import Asked
-from lacuna_server.http.shapes.exchange import Body
-from lacuna_server.http.shapes.fields import Prompt, only
-from lacuna_server.http.shapes.question import Question
+from lacuna_server.http.shapes.answer import NOTHING, Answer, Body, Deltas
+from lacuna_server.http.shapes.question import Asked, Prompt, Question, only
 from lacuna_server.http.shapes.sentinels import parse
 
 

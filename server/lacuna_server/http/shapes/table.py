@@ -1,12 +1,186 @@
-"""The table of all shapes: paths, body and answers of each."""
+"""The table of all addresses: the shapes, with paths, body and answers of each, and the GET routes."""
 
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Literal
 
-from lacuna_server.http.endpoint import Shape
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lacuna_server.http.endpoint import LlamaFault, OpenAiError, OpenAiFault, Shape
+from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes import mercury
-from lacuna_server.http.shapes.chat import ChatChunk, ChatExchange, ChatReply, FimRequest
 from lacuna_server.http.shapes.llama import Completion, Content, Infill, LlamaExchange, LlamaReply
-from lacuna_server.http.shapes.openai import TextExchange, TextReply, TextRequest
+from lacuna_server.http.shapes.openai import (
+    ChatChunk,
+    ChatExchange,
+    ChatReply,
+    FimRequest,
+    TextExchange,
+    TextReply,
+    TextRequest,
+)
+from lacuna_server.http.shapes.question import DEFAULT_TOKENS
+from lacuna_server.service.service import Service
+from lacuna_server.wire.protocol import Status
+
+_LOADING = 503
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the service can fill; ``error`` repeats it where llama.cpp's clients look for it."""
+
+    status: Literal["ok", "loading model", "error"]
+    detail: str = ""
+    error: LlamaFault | None = None
+
+
+class Model(msgspec.Struct, frozen=True):
+    """A model that the service offers."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "lacuna"
+
+
+class Models(msgspec.Struct, frozen=True):
+    """All models that the service offers."""
+
+    data: list[Model]
+    object: Literal["list"] = "list"
+
+
+class Modalities(msgspec.Struct, frozen=True):
+    """What the model reads besides text."""
+
+    vision: bool = False
+    audio: bool = False
+
+
+class GenerationSettings(msgspec.Struct, frozen=True):
+    """The tokens that context and fill may have together, and the values of fields that a request leaves out."""
+
+    n_ctx: int
+    params: dict[str, float]
+
+
+class Props(msgspec.Struct, frozen=True):
+    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time."""
+
+    default_generation_settings: GenerationSettings
+    total_slots: int
+    model_path: str
+    model_alias: str
+    modalities: Modalities
+    build_info: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A GET route; ``reply`` is the struct of its body, None for text of type ``media_type``."""
+
+    path: str
+    summary: str
+    serve: Callable[[Service, Metrics, Request], Response]
+    reply: type[msgspec.Struct] | None = None
+    media_type: str = "application/json"
+    statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "As asked."})
+
+    @property
+    def name(self) -> str:
+        """The route's name."""
+        return re.sub(r"\W+", "_", self.path).strip("_")
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the path's parameters."""
+        return _PARAMETER.findall(self.path)
+
+    @property
+    def route(self) -> str:
+        """The path as a router reads it: a parameter may contain slashes."""
+        return _PARAMETER.sub(r"{\1:path}", self.path)
+
+
+def health(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return status 200 once the model is loaded, otherwise 503."""
+    status = service.status()
+    if status.state == "ready":
+        return _json(Health("ok"))
+    return _json(_not_ready(status), _LOADING)
+
+
+def _not_ready(status: Status) -> Health:
+    detail = status.detail or f"{status.fraction:.0%} loaded"
+    name: Literal["loading model", "error"] = "error" if status.state == "failed" else "loading model"
+    return Health(name, detail, LlamaFault(_LOADING, f"{name}: {detail}", "unavailable_error"))
+
+
+def props(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return what llama.cpp's server tells of itself; status 503 until the model is loaded, as there."""
+    status = service.status()
+    if status.state != "ready":
+        return _json(_not_ready(status), _LOADING)
+    defaults = {"n_predict": DEFAULT_TOKENS, "temperature": 0.0, "seed": 0}
+    told = Props(
+        GenerationSettings(status.positions, defaults),
+        service.config.max_active,
+        model_path=service.config.model,
+        model_alias=service.config.model,
+        modalities=Modalities(),
+        build_info=f"lacuna-code {version('lacuna-code')}",
+    )
+    return _json(told)
+
+
+def list_models(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return a list with the one model of the service."""
+    return _json(Models([Model(service.config.model)]))
+
+
+def show_model(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return the model of a name."""
+    return model_of([service.config.model], request.path_params["name"])
+
+
+def model_of(served: Sequence[str], name: str) -> Response:
+    """Return the model of a name among those that are ``served``; status 404 where there is none."""
+    if name in served:
+        return _json(Model(name))
+    message = f"there is no model {name[:80]!r}; there is {', '.join(served)}"
+    return _json(OpenAiError(OpenAiFault(message, "invalid_request_error", "model_not_found", "model")), 404)
+
+
+def show_metrics(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return the metrics for Prometheus."""
+    text, content_type = metrics.text()
+    return Response(text, media_type=content_type)
+
+
+_WHEN_LOADED = {"200": "It can.", "503": "The model is not loaded yet, or could not be."}
+PLAIN: tuple[Plain, ...] = (
+    Plain("/health", "Whether the service can fill.", health, Health, statuses=_WHEN_LOADED),
+    Plain("/v1/models", "The model that is served.", list_models, Models),
+    Plain(
+        "/v1/models/{name}",
+        "A model that is served.",
+        show_model,
+        Model,
+        statuses={"200": "As asked.", "404": "There is no such model."},
+    ),
+    Plain("/props", "What is served, as llama.cpp tells it.", props, Props, statuses=_WHEN_LOADED),
+    Plain("/metrics", "Counts and times for Prometheus.", show_metrics, media_type="text/plain"),
+)
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(body), status, media_type="application/json")
+
 
 _LLAMA_REPLIES = (LlamaReply, list[LlamaReply], dict[str, Any], list[dict[str, Any]])
 

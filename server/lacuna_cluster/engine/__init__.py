@@ -1,1 +1,0 @@
-"""An engine replica: its models, and the connections of ingresses."""

@@ -1,0 +1,262 @@
+"""The ingress: our web application in a replica of Ray Serve, without Ray.
+
+Metrics of all replicas are one answer: Prometheus' text of each ingress, with the label ``ingress``.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from lacuna_cluster.links import EngineFigures, IngressFigures
+from lacuna_cluster.remote_scheduler import Fleet, Known, RemoteScheduler
+from lacuna_cluster.users import Usage, User, UserGuard
+from lacuna_server.daemon.app import build
+from lacuna_server.http.metrics import Metrics
+from lacuna_server.http.shapes.table import Model, Models, model_of
+from lacuna_server.service.connections import Bodies
+from lacuna_server.service.service import Service
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.documents import Pool
+
+log = structlog.get_logger(__name__)
+
+TICK_S = 1.0
+# So many ticks in a row without this ingress among the running ones: it is being drained.
+MISSED_TICKS = 2
+GOING = "this ingress is being replaced; connect again"
+ENGINE = "lacuna_engine_"
+
+
+class _Once(Collector):
+    """A collector of a function."""
+
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics of now."""
+        return self._collect()
+
+
+def add_restarts(into: CollectorRegistry, number: Callable[[], int]) -> None:
+    """Add how often a request was started again on another replica."""
+
+    def collect() -> Iterator[Metric]:
+        help_text = "Requests that were started again because a replica was lost"
+        yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=number())
+
+    into.register(_Once(collect))
+
+
+def add_engines(into: CollectorRegistry, figures: Callable[[], Sequence[EngineFigures]]) -> None:
+    """Add what the engine replicas report, with the labels ``replica`` and ``model``."""
+
+    def collect() -> Iterator[Metric]:
+        gauges = {
+            name: GaugeMetricFamily(f"{ENGINE}{name}", help_text, labels=["replica", "model"])
+            for name, help_text in (
+                ("ready", "Whether the model is loaded"),
+                ("queued", "Requests that wait in the replica"),
+                ("running", "Requests that run in the replica"),
+            )
+        }
+        first = GaugeMetricFamily(f"{ENGINE}first_snapshot_seconds", "Mean time to a first step", labels=["replica"])
+        restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=["replica"])
+        for one in figures():
+            first.add_metric([one.replica], one.first_snapshot_s)
+            restarts.add_metric([one.replica], one.restarts)
+            for model, status in one.statuses.items():
+                gauges["ready"].add_metric([one.replica, model], float(status.state == "ready"))
+                gauges["queued"].add_metric([one.replica, model], status.queued)
+                gauges["running"].add_metric([one.replica, model], status.running)
+        yield from gauges.values()
+        yield first
+        yield restarts
+
+    into.register(_Once(collect))
+
+
+def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return the metrics of all ingresses as one text.
+
+    Each sample gets the label ``ingress``. What the ingresses know of the engine replicas is the same in all, so it is
+    taken from the first one, without that label.
+    """
+    families: dict[str, Metric] = {}
+    for number, (ingress, text) in enumerate(parts):
+        for family in text_string_to_metric_families(text.decode()):
+            of_engines = family.name.startswith(ENGINE)
+            if of_engines and number > 0:
+                continue
+            into = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            into.samples += family.samples if of_engines else [_of(sample, ingress) for sample in family.samples]
+    together = CollectorRegistry()
+    together.register(_Once(families.values))
+    return generate_latest(together)
+
+
+def _of(sample: Sample, ingress: str) -> Sample:
+    return sample._replace(labels=sample.labels | {"ingress": ingress})
+
+
+class RemoteModel:
+    """The engine replicas as the model of the ingress's service."""
+
+    reads_workspaces = False
+    pass_costs = ()
+
+    def __init__(self, scheduler: RemoteScheduler, known: Known) -> None:
+        self.scheduler = scheduler
+        self._known = known
+
+    @property
+    def num_restarts(self) -> int:
+        """How often the replicas that run now have started a model process again."""
+        return sum(figures.restarts for figures in self._known.figures)
+
+    def start(self) -> None:
+        """Do nothing: Ray Serve starts the replicas."""
+
+    def retry(self) -> None:
+        """Do nothing: Ray Serve replaces a replica whose model has failed."""
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds."""
+        await self.scheduler.close(grace_s)
+
+    async def stop(self) -> None:
+        """Do nothing: Ray Serve ends the replicas."""
+
+
+class Ingress:
+    """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds."""
+
+    def __init__(
+        self,
+        name: str,
+        config: ServerConfig,
+        fleet: Fleet,
+        models: Sequence[str],
+        *,
+        user_header: str = "",
+        proxy_token: str = "",
+    ) -> None:
+        """``user_header`` and ``proxy_token`` are those of ``UserGuard``."""
+        self._name = name
+        self._fleet = fleet
+        self._models = models
+        self._identity = {"user_header": user_header, "proxy_token": proxy_token}
+        self._people: dict[str, User] = {}
+        self._known = Known(fleet, models)
+        self._missed = 0
+        self._seen = False
+        self._draining = False
+        self._watch: asyncio.Task[None] | None = None
+        # The registry exists before the service, because the scheduler counts in it.
+        self._usage = Usage(self._people, registry := CollectorRegistry())
+        self.scheduler = RemoteScheduler(config, self._known, self._usage)
+        self.service = Service(config, RemoteModel(self.scheduler, self._known))
+        self._metrics = Metrics(self.service, registry)
+        add_restarts(registry, lambda: self.scheduler.num_restarted)
+        add_engines(registry, lambda: self._known.figures)
+
+    def application(self) -> ASGIApp:
+        """Return the web application."""
+        guard = Middleware(UserGuard, config=self.service.config, people=self._people, **self._identity)
+        app: Starlette = build(
+            self.service,
+            guard=guard,
+            metrics=self._metrics,
+            instead=[
+                Route("/metrics", self._show_metrics),
+                Route("/v1/models", self._list_models),
+                Route("/v1/models/{name:path}", self._show_model),
+            ],
+        )
+        return Bodies(app, Pool(self.service.config.max_held_bytes // 2))
+
+    def start(self) -> None:
+        """Begin to look at the other replicas."""
+        self.service.start()
+        self._watch = asyncio.create_task(self._look_again_and_again())
+
+    def set_people(self, people: Mapping[str, User]) -> None:
+        """Replace the users from now on; connections that are open stay."""
+        self._people.clear()
+        self._people.update(people)
+        log.info("users", number=len(people))
+
+    def figures(self) -> IngressFigures:
+        """Return what the other ingresses need to know."""
+        return self._usage.figures(self._name)
+
+    def metrics(self) -> bytes:
+        """Return this ingress's own metrics in Prometheus' text format."""
+        return self._metrics.text()[0]
+
+    async def close(self) -> None:
+        """End: refuse what is under way, and say goodbye."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self.service.close()
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                self._known.learn(await self._fleet.engines())
+            except Exception:  # of Ray: there is no replica now
+                self._known.learn([])
+            with contextlib.suppress(Exception):
+                self._look_at_ingresses(await self._fleet.ingresses())
+            await asyncio.sleep(max(0.0, began + TICK_S - time.monotonic()))
+
+    def _look_at_ingresses(self, running: Sequence[IngressFigures]) -> None:
+        """Learn of the others' use; where this ingress is no longer among them, send its clients to the others."""
+        names = {figures.replica for figures in running}
+        self._usage.learn(figures for figures in running if figures.replica != self._name)
+        self._seen = self._seen or self._name in names
+        self._missed = 0 if self._name in names or not names else self._missed + 1
+        if self._seen and self._missed >= MISSED_TICKS and not self._draining:
+            self._draining = True
+            log.info("draining", connections=len(self.service.connections))
+        if self._draining:
+            for connection in list(self.service.connections):
+                connection.leave(GOING, finish=True)
+
+    async def _show_metrics(self, request: Request) -> Response:
+        """Return the metrics of all ingresses, and through each of them those of the engine replicas."""
+        parts = await _or_nothing(self._fleet.metrics)
+        if self._name not in dict(parts):
+            parts.append((self._name, self.metrics()))
+        return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)
+
+    async def _list_models(self, request: Request) -> Response:
+        body = msgspec.json.encode(Models([Model(name) for name in self._models]))
+        return Response(body, media_type="application/json")
+
+    async def _show_model(self, request: Request) -> Response:
+        return model_of(self._models, request.path_params["name"])
+
+
+async def _or_nothing(call: Callable[[], Awaitable[list[tuple[str, bytes]]]]) -> list[tuple[str, bytes]]:
+    try:
+        return await call()
+    except Exception:  # of Ray: nobody answers
+        return []

@@ -1,0 +1,169 @@
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tests.server.scripted.scripted_engine import expected
+
+from lacuna_cluster import remote_scheduler
+from lacuna_cluster.links import Answered, Ask, Declined, Reply, Shown, Told, Unreachable
+from lacuna_cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
+from lacuna_cluster.users import CALLER, Caller, Usage, User
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Submission
+from lacuna_server.wire.protocol import ServiceError, Status
+from lacuna_server.worker.tickets import Finished, Waiting
+
+LOST = ConnectionError("lost")
+Script = list[Reply | Exception | asyncio.Event]
+
+
+def answered(ask: Ask) -> Answered:
+    fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
+    return Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
+
+
+@dataclass
+class Engines:
+    """Replicas that reply as a script says, one script for each question; without one they answer."""
+
+    scripts: list[Callable[[Ask], Script]] = field(default_factory=list)
+    asked: list[Ask] = field(default_factory=list)
+    left: int = 0
+    state: Any = "ready"
+
+    def status(self) -> Status:
+        return Status("m", self.state)
+
+    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
+        self.asked.append(ask)
+        script = self.scripts.pop(0)(ask) if self.scripts else [answered(ask)]
+        try:
+            for part in script:
+                if isinstance(part, Exception):
+                    raise part
+                if isinstance(part, asyncio.Event):
+                    await part.wait()
+                else:
+                    yield part
+        finally:
+            self.left += 1
+
+
+def scheduler(engines: Engines, users: dict[str, User] | None = None, **config: Any) -> RemoteScheduler:
+    return RemoteScheduler(ServerConfig(**config), engines, Usage(users or {}, CollectorRegistry()))
+
+
+def request(text: str = "text", deadline_ms: int = 0, **more: Any) -> InfillRequest:
+    return InfillRequest(text, (Region(0, 2),), options=DecodeOptions(deadline_ms=deadline_ms), **more)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_scheduler, "FIRST_PAUSE_S", 0.0)
+
+
+async def code(ticket: Any) -> str:
+    with pytest.raises(ServiceError) as caught:
+        await ticket.result()
+    return caught.value.code
+
+
+async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
+    snapshot = Snapshot(1, ("x",), ())
+    engines = Engines([lambda ask: [Told(1, Waiting("queued", 2)), Shown(1, snapshot), answered(ask)]])
+    remote, finished = scheduler(engines), list[Finished]()
+    remote.observers.append(finished.append)
+    ticket = remote.submit(Submission(request(), "s", "d", snapshots=True))
+    assert [event async for event in ticket.events()] == [Waiting("queued", 2), snapshot]
+    assert (await ticket.result()).fills == (expected("text", 0),)
+    await asyncio.sleep(0)
+    (one,) = finished
+    assert (one.outcome, one.waited_s, one.busy_s, one.steps) == ("ok", 0.5, 0.25, 1)
+
+
+async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_once() -> None:
+    engines = Engines([lambda ask: [Shown(1, Snapshot(1, ("x",), ())), LOST], lambda ask: []])
+    remote, finished = scheduler(engines), list[Finished]()
+    remote.observers.append(finished.append)
+    ticket = remote.submit(Submission(request(), "s", "d"))
+    assert (await ticket.result()).fills == (expected("text", 0),)
+    await asyncio.sleep(0)
+    assert len(engines.asked) == 3
+    assert remote.num_restarted == 2
+    assert [one.outcome for one in finished] == ["ok"]
+
+
+async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
+    remote = scheduler(Engines(list(away)))
+    ticket = remote.submit(Submission(request(), "s", "d"))
+    assert (await ticket.result()).status == "ok"
+    assert remote.num_restarted == 0
+    monkeypatch.setattr(remote_scheduler, "UNREACHABLE_S", -1.0)
+    ticket = scheduler(Engines(list(away))).submit(Submission(request(), "s", "d"))
+    assert await code(ticket) == "worker_crashed"
+
+
+async def test_a_text_that_crashes_the_model_crashes_it_twice_at_most() -> None:
+    engines = Engines([lambda ask: [Declined(1, "worker_crashed", "it crashed", 0)]] * MAX_TRIES)
+    assert await code(scheduler(engines).submit(Submission(request(), "s", "d"))) == "worker_crashed"
+    assert len(engines.asked) == 2
+
+
+async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_passed_on() -> None:
+    engines = Engines([lambda ask: [Declined(1, "shutting_down", "bye", 0)]])
+    assert (await scheduler(engines).submit(Submission(request(), "s", "d")).result()).status == "ok"
+    full = Engines([lambda ask: [Declined(1, "overloaded", "full", 700)]])
+    with pytest.raises(ServiceError) as caught:
+        await scheduler(full).submit(Submission(request(), "s", "d")).result()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("overloaded", 700)
+
+
+async def test_the_deadline_counts_from_the_first_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_scheduler, "GRACE_S", 0.01)
+    monkeypatch.setattr(remote_scheduler, "FIRST_PAUSE_S", 0.05)
+    engines = Engines([lambda ask: [LOST], lambda ask: [asyncio.Event()]])
+    ticket = scheduler(engines).submit(Submission(request(deadline_ms=200), "s", "d"))
+    result = await ticket.result()
+    assert (result.status, result.fills) == ("deadline", ("te",))
+    first, second = (ask.submission.request.options.deadline_ms for ask in engines.asked)
+    assert second < first <= 200
+    await asyncio.sleep(0.01)
+    assert engines.left == 2
+
+
+async def test_no_workspace_of_the_server_is_read_and_users_share_no_cache() -> None:
+    engines = Engines()
+    remote = scheduler(engines)
+    for user in ("alice", "bob"):
+        CALLER.set(Caller(user, "m"))
+        await remote.submit(Submission(request(workspace="/home/alice"), "s", "d")).result()
+    assert {ask.submission.request.workspace for ask in engines.asked} == {""}
+    assert len({ask.submission.session for ask in engines.asked}) == 2
+    assert {ask.model for ask in engines.asked} == {"m"}
+
+
+async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_ready() -> None:
+    CALLER.set(Caller("alice"))
+    remote = scheduler(Engines(), {"alice": User(requests_per_minute=1)})
+    remote.submit(Submission(request(), "s", "d"))
+    with pytest.raises(ServiceError) as over:
+        remote.submit(Submission(request(), "s", "d"))
+    full = scheduler(Engines([lambda ask: [asyncio.Event()]] * 9), max_queued_per_session=1, max_active=1)
+    for number in range(2):
+        full.submit(Submission(request(), "s", str(number)))
+    with pytest.raises(ServiceError) as many:
+        full.submit(Submission(request(), "s", "d"))
+    full.submit(Submission(request(), "t", "d"))
+    early = scheduler(Engines(state="loading"))
+    with pytest.raises(ServiceError) as loading:
+        early.submit(Submission(request(), "s", "d", wait=False))
+    patient = early.submit(Submission(request(), "s", "d"))
+    assert [event.state async for event in patient.events()] == ["loading"]
+    codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
+    assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
+    await full.close(0.0)

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lacuna_cluster import users
+from lacuna_cluster import users as usage_module
+from lacuna_cluster.users import Usage, User
+from lacuna_server.wire.config import ConfigError
+from lacuna_server.wire.protocol import ServiceError
+
+
+def test_a_user_that_is_added_is_found_by_the_token_alone(tmp_path: Path) -> None:
+    file = tmp_path / "users.toml"
+    tokens = {name: users.add(file, name, 60) for name in ("alice", "bob@example.org")}
+    known = users.read(file)
+    assert {name: users.find(known, token.encode()) for name, token in tokens.items()} == {n: n for n in tokens}
+    assert known["alice"].requests_per_minute == 60
+    assert users.find(known, b"another") == users.find(known, b"") == ""
+    assert not any(token in file.read_text() for token in tokens.values())
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it names no user"),
+        ("[alice", "Expected ']'"),
+        ('[alice]\ntoken = "secret"', "Expected `str` matching regex"),
+        ("[alice]\ncolour = 1", "unknown field `colour`"),
+        ("[alice]\nrequests_per_minute = -1", "Expected `int` >= 0"),
+        ('["a b"]', "'a b' is not a user's name"),
+        (f'[a]\ntoken = "{users.hashed("t")}"\n[b]\ntoken = "{users.hashed("t")}"', "two users have the same token"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "users.toml"
+    file.write_text(text)
+    file.chmod(0o600)
+    with pytest.raises(ConfigError) as caught:
+        users.read(file)
+    assert why in str(caught.value)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "users.toml"
+    users.add(file, "alice", 0)
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match="others can read it or write to it"):
+        users.read(file)
+    with pytest.raises(ConfigError, match="No such file"):
+        users.read(tmp_path / "none.toml")
+
+
+def test_a_name_is_given_once(tmp_path: Path) -> None:
+    file = tmp_path / "users.toml"
+    users.add(file, "alice", 0)
+    before = file.read_bytes()
+    for name in ("alice", "no name"):
+        with pytest.raises(ConfigError):
+            users.add(file, name, 0)
+    assert file.read_bytes() == before
+
+
+USERS = {"alice": User(requests_per_minute=3), "bob": User()}
+
+
+class Clock:
+    now = 600.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(usage_module, "time", clock := Clock())
+    return clock
+
+
+def test_a_quota_holds_for_a_minute_and_over_all_ingresses(clock: Clock) -> None:
+    one, other = Usage(USERS, CollectorRegistry()), Usage(USERS, CollectorRegistry())
+    one.admit("alice")
+    other.admit("alice")
+    one.learn([other.figures("other")])
+    one.admit("alice")
+    clock.now += 45
+    with pytest.raises(ServiceError) as caught:
+        one.admit("alice")
+    assert (caught.value.code, caught.value.retry_after_ms) == ("rate_limited", 15_000)
+    for _ in range(100):
+        one.admit("bob")
+        one.admit("")
+    clock.now += 15
+    one.learn([other.figures("other")])
+    one.admit("alice")
+
+
+def test_what_another_ingress_counted_in_an_earlier_minute_is_not_counted(clock: Clock) -> None:
+    one, other = Usage(USERS, CollectorRegistry()), Usage(USERS, CollectorRegistry())
+    for _ in range(3):
+        other.admit("alice")
+    late = other.figures("other")
+    clock.now += 60
+    one.learn([late])
+    one.admit("alice")
