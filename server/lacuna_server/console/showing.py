@@ -55,6 +55,7 @@ def report(request: InfillRequest, result: InfillResult, file: Path, model: str)
         "stats": result.stats,
         "message": result.message,
         "refused": list(result.refused),
+        "warnings": list(result.warnings),
         "file": str(file),
         "model": model,
     }

@@ -321,6 +321,8 @@ def explain(result: InfillResult, whose: str = "") -> None:
         output.say(whose + (result.message or "the deadline ran out: this is the longest valid part"))
     elif result.message:
         output.say(whose + result.message)
+    if result.warning:
+        output.say(f"{whose}look at the diff: {result.warning}")
 
 
 def conclude(result: InfillResult, advice: Iterable[str] = ()) -> None:
