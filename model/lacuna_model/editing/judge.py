@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
-from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, is_taken_up, split
+from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, is_taken_up, split, words
 from lacuna_model.editing.names import BRINGS, COMMENT, Name, bound, code, names, used
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.tidy import FENCE, tidied
@@ -173,7 +173,7 @@ def _repeated_lines(change: AskedChange, new: str) -> Iterator[str]:
         telling = (
             BRINGS.match(line)
             or (change.is_prose and re.match(r"#+ \w", line))
-            or (len(line) >= TELLING and line in outermost & more)
+            or (len(line) >= TELLING and (line in outermost & more or COMMENT.match(line)))
         )
         if telling and line in beside and count > known[line]:
             yield f"repeats a line from beside: {line}"
@@ -187,10 +187,10 @@ def _imports(change: AskedChange, new: str) -> Iterator[str]:
     rest = "".join(line for line in lines if not BRINGS.match(line))
     brought = {word for line in lines if BRINGS.match(line) for word in re.findall(r"\w+", line)}
     for line in split(change.old):
-        words = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
-        if not BRINGS.match(line) or brought.issuperset(words) or any(map(change.asked.says, words)):
+        named = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
+        if not BRINGS.match(line) or brought.issuperset(named) or any(map(change.asked.says, named)):
             continue
-        if re.search(rf"\b{words[-1]}\b", rest):
+        if re.search(rf"\b{named[-1]}\b", rest):
             yield f"leaves out a line that is still needed: {line.strip()}"
 
 
@@ -305,8 +305,8 @@ def _renamed(change: AskedChange, new: str) -> Iterator[str]:
 def _tokens(change: AskedChange, text: str) -> list[str]:
     """The names in the code of lines; without a grammar all words."""
     found = code(change.whole(text), change.language, change.span(text)) if change.language is not None else None
-    words = [token.decode(errors="replace") for token in found] if found is not None else re.findall(r"\w+", text)
-    return [word for word in words if re.fullmatch(_NAME, word)]
+    tokens = [token.decode(errors="replace") for token in found] if found is not None else re.findall(r"\w+", text)
+    return [word for word in tokens if re.fullmatch(_NAME, word)]
 
 
 def _form_alone(change: AskedChange, new: str) -> Iterator[str]:
@@ -354,13 +354,13 @@ def _another_text(change: AskedChange, new: str) -> Iterator[str]:
         yield "is empty"
         return
     old, now = (re.findall(r"\w+", text) for text in (change.old, new))
-    words = {word.lower() for word in old}
-    if change.asked.less or len(words) < FEW_WORDS:
+    different = {word.lower() for word in old}
+    if change.asked.less or len(different) < FEW_WORDS:
         return
     if change.is_prose and len(now) < PROSE_KEPT * len(old):
         yield "leaves out most of the text"
     least = PROSE_KEPT if change.is_prose and change.asked.corrects else WORDS_KEPT
-    if not change.asked.translates and len(words & {word.lower() for word in now}) < least * len(words):
+    if not change.asked.translates and len(different & {word.lower() for word in now}) < least * len(different):
         yield "is another text and no edit of the lines"
 
 
@@ -390,7 +390,7 @@ def _marked(change: AskedChange, new: str) -> Iterator[str]:
 
 
 def _passages(change: AskedChange, new: str) -> Iterator[str]:
-    """Paragraphs, and items of lists that stay lists."""
+    """Paragraphs, items of lists that stay lists, and lines of which no word is left."""
     (items, paragraphs), (items_now, paragraphs_now) = (
         (
             len(_ITEM.findall(text)),
@@ -400,6 +400,10 @@ def _passages(change: AskedChange, new: str) -> Iterator[str]:
     )
     if not change.asked.less and (paragraphs_now < paragraphs or 0 < items_now < items):
         yield "leaves out a paragraph or an item"
+    fewer = sum(map(bool, map(str.strip, split(new)))) < sum(map(bool, map(str.strip, split(change.old))))
+    for line in split(change.old) if fewer and not (change.asked.less or change.asked.translates) else ():
+        if words(line) and words(line).isdisjoint(words(new)):
+            yield f"leaves out a line: {line.strip()}"
     if paragraphs_now > paragraphs and not change.asked.adds and not items_now > items:
         yield "has a paragraph that the lines do not have"
 

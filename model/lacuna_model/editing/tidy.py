@@ -207,7 +207,8 @@ def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     alone = {id(hunk) for hunk, *sides in zip(found, kinds, kinds[2:], strict=False) if sides == ["equal", "equal"]}
 
     def wrong(hunk: AnswerHunk) -> bool:
-        if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
+        bare = re.sub(r"\b[frbu]{1,2}(?=[\"'`])", "", "".join((*hunk.old, *hunk.new)))
+        if hunk.kind != "replace" or asked.shares(bare):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
         if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):

@@ -77,7 +77,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def num_unsure(self) -> int:
         """The number of places that stay as they were because the model is not sure enough of the fill."""
-        return sum(edit.status == "unsure" and edit.confidence is not None for file in self.files for edit in file.edits)
+        return sum(
+            edit.status == "unsure" and edit.confidence is not None for file in self.files for edit in file.edits
+        )
 
 
 def sha256(data: bytes) -> str:
