@@ -214,7 +214,8 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
 async def rewritten(ls: Server, document: ClientDocument, wanted: EditArguments) -> tuple[list[PlannedEdit], str, str]:
     """Returns the replacement of the range's lines, none without a change, the message, and a diff of what was refused.
 
-    With a replacement, the message says what to look at before it is taken. Raises RequestError for an empty instruction, and where no text was found.
+    With a replacement, the message says what to look at before it is taken. Raises RequestError for an empty
+    instruction, and where no text was found.
     """
     task = EditLines.by(wanted.instruction)
     start, end = whole_lines(document.text, *document.bounds(wanted.range))

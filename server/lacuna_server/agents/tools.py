@@ -43,8 +43,9 @@ PLANS_KEPT = 16
 class Outcome(msgspec.Struct, frozen=True):
     """What a tool did: ``status``, a ``diff``, the reason in ``message``, and the ``written`` files.
 
-    The message of a change says what to look at in the diff. The status is ``changed``, ``unchanged`` or ``refused``. ``plan`` names the plan of a previewed refactor, and
-    ``version`` that of the file that a tool was asked about, as it is after the call.
+    The message of a change says what to look at in the diff. The status is ``changed``, ``unchanged`` or ``refused``.
+    ``plan`` names the plan of a previewed refactor, and ``version`` that of the file that a tool was asked about,
+    as it is after the call.
     """
 
     status: str

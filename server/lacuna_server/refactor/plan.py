@@ -14,8 +14,9 @@ class PlannedEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the bytes ``start``..``end`` of the original by ``new_text``.
 
     A ``failed`` edit has no new text, only the reason in ``message``. An ``unsure`` edit is not applied, because its
-    ``confidence``, the probability (0..1) that all its fills are right, is too low (None if it is not known), or because
-    its new text has a warning. A ``support`` edit, such as an import, is applied only together with another edit of its file.
+    ``confidence``, the probability (0..1) that all its fills are right, is too low (None if it is not known), or its
+    new text has a warning. A ``support`` edit, such as an import, is applied only together with another edit of its
+    file.
     """
 
     start: int

@@ -208,7 +208,7 @@ def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
 
 def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
     """Asks for each gap, and writes the taken fills at the end; returns whether every document has a valid fill."""
-    from lacuna_server.cli.commands.fill_interactive import Review
+    from lacuna_server.cli.reviewing import Review
 
     review, usable = Review(), True
     texts: list[tuple[FileText, str]] = []
