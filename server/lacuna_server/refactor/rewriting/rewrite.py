@@ -1,8 +1,8 @@
 """A template, the rewrite of a place by it, and excerpts: a file cut down to what decides how a place is read.
 
-Of an excerpt these are the nodes around the place and what stands near it. So a long list of nodes, such as statements or elements,
-keeps its ends and what is beside the place. What is asked of each place then costs as much in a long file as in a short
-one.
+Of an excerpt these are the nodes around the place and what stands near it. So a long list of nodes, such as statements
+or elements, keeps its ends and what is beside the place. What is asked of each place then costs as much in a long file
+as in a short one.
 """
 
 import re
