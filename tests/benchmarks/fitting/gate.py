@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table
 from tests.benchmarks.fitting.cursors import Asked
 
-from lacuna_lsp.suggest.dial import sure_part
+from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
 from lacuna_model.decode.gate import Gate, Judgement, Node

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.lsp.editor import Editor
 from tests.lsp.service import Daemon
 
-from lacuna_lsp.suggest.parts import Unit, first_part
+from lacuna_lsp.suggest.items import Unit, first_part
 
 
 @given(text=st.text(), unit=st.sampled_from(["word", "line"]))

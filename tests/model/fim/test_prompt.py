@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.fim.later_gaps import joined
+from lacuna_model.fim.prompt import joined
 
 METHOD = "\n\n    def g(self):\n        return 1\n"
 

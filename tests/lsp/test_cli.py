@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_lsp import logs
+from lacuna_lsp import cli
+from lacuna_server.client.starting import log_path
 
 CASE = """
 import logging
-from lacuna_lsp import logs
-logs.configure("WARNING")
+from lacuna_lsp import cli
+cli.configure_log("WARNING")
 for number in range(20000):
     logging.getLogger("lacuna_lsp.case").warning("line %d of those that make a log long, one after the other", number)
 print("done")
@@ -31,7 +32,7 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_program(tmp_path: Path) 
 def test_a_long_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert run(tmp_path) == "done\n"
-    written = [file for file in logs.log_path().parent.iterdir() if file.stat().st_size]
+    written = [file for file in log_path("lsp").parent.iterdir() if file.stat().st_size]
     assert len(written) == 2
     assert {stat.S_IMODE(file.stat().st_mode) for file in written} == {0o600}
-    assert max(file.stat().st_size for file in written) <= logs.TURN_OVER_BYTES
+    assert max(file.stat().st_size for file in written) <= cli.TURN_OVER_BYTES
