@@ -147,7 +147,8 @@ async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
             raise RequestError(message)
         await show_refused(ls, message, refused)
         return {"status": "refused", "message": message}
-    outcome = await propose(ls, title, [DocumentEdits(document, version, tuple(found))], confirm=True)
+    label = f"{title} ({message})" if found and message else title
+    outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
 
 

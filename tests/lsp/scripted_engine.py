@@ -108,6 +108,7 @@ class ScriptedEngine:
             words=(tuple(plan["words"]),) * count,
             likelihoods=likely if any(likely) else (),
             refused=tuple(plan.get("refused", ())),
+            warnings=tuple(plan.get("warnings", ())),
         )
 
 

@@ -38,6 +38,20 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "count"}
 
 
+async def test_the_preview_says_what_to_look_at(editor: Editor, daemon: Daemon) -> None:
+    why = "the new text no longer defines a"
+    daemon.plan(fills=["    c = 10\n"], warnings=[why])
+    await editor.initialize()
+    editor.open(TEXT)
+    answer = await editor.command("lacuna.edit", asked(editor))
+    assert (answer["status"], answer["message"]) == ("applied", why)
+    (applied,) = editor.applied
+    assert applied.label == f"Edit: count ({why})"
+    annotations = applied.edit.change_annotations
+    assert annotations is not None
+    assert [one.label for one in annotations.values()] == [f"count (look at this: {why})"]
+
+
 @pytest.mark.parametrize(
     ("instruction", "plan", "why"),
     [

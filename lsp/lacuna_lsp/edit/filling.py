@@ -213,7 +213,8 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
 async def rewritten(ls: Server, document: ClientDocument, wanted: EditArguments) -> tuple[list[PlannedEdit], str, str]:
     """Returns the replacement of the range's lines, none without a change, the message, and a diff of what was refused.
 
-    Raises RequestError for an empty instruction, and where no text was found.
+    With a replacement, the message says what to look at before it is taken. Raises RequestError for an empty
+    instruction, and where no text was found.
     """
     task = EditLines.by(wanted.instruction)
     start, end = whole_lines(document.text, *document.bounds(wanted.range))
@@ -229,4 +230,6 @@ async def rewritten(ls: Server, document: ClientDocument, wanted: EditArguments)
     (new,) = result.fills
     if new == old:
         return [], result.message, ""
-    return [PlannedEdit(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message, ""
+    title, warning = wanted.instruction.strip().partition("\n")[0], result.warning
+    label = f"{title} (look at this: {warning})" if warning else title
+    return [PlannedEdit(start, end, new, label)], warning or result.message, ""

@@ -322,7 +322,8 @@ class InfillResult(msgspec.Struct, frozen=True):
     first line: the characters up to the end of each, and the probability. ``snippets`` are those asked for; if there
     are none, ``message`` has the reason. ``likelihoods`` has, for each region that follows changes,
     the log-probability (nats) of each line, given those before. ``refused`` has, for each region with an instruction,
-    the text that was refused ("" where none was), for a person to look at.
+    the text that was refused ("" where none was), for a person to look at. ``warnings`` has, for each region with an
+    instruction, what a person should look at before taking its new text ("" where nothing is).
     """
 
     status: Status
@@ -335,3 +336,9 @@ class InfillResult(msgspec.Struct, frozen=True):
     snippets: tuple[Snippet, ...] = ()
     likelihoods: tuple[tuple[float, ...], ...] = ()
     refused: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def warning(self) -> str:
+        """What a person should look at before taking the new texts, in a sentence; "" where nothing is."""
+        return "; ".join(filter(None, self.warnings))

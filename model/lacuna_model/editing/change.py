@@ -1,10 +1,14 @@
-"""An edit that an instruction asks for: the part, the texts beside it, and what kind of text it is."""
+"""An edit that an instruction asks for: the part, the texts beside it, what kind of text it is, and what is asked.
 
+The words of an instruction only decide what is put back in an answer and what a person is warned of; no answer is
+refused for them.
+"""
+
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.names import Name, is_configuration, names
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
@@ -25,6 +29,129 @@ PROSE_NAMES = (
     "COMMIT",
 )
 PROSE_LANGUAGES = frozenset({"markdown", "plaintext", "text", "restructuredtext", "latex", "git-commit"})
+# The beginnings of words by which people ask for text to be deleted, shortened or replaced, in several languages.
+_LESS = (
+    r"remov|delet|drop\b|dropp|strip\b|stripp|without|inline|merg|clean|dedup|unus|dead\b|combin|omit|cut\b|get rid|"
+    r"unnecess|redundan|superflu|useless|needless|keep only|only keep|entfern|lösch|ohne|streich|supprim|enlev|retir|"
+    r"sans\b|elimin|borr|quita|rimuov|cancell|togli|senza|apag|exclu|удал|убер|"  # noqa: RUF001
+    r"simplif|short(?:en|er|\W*$| version| text)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|"
+    r"concis|tighten|brief|compress|join|into one|one (?:line|sentence|paragraph)|zusammenf|vereinfach|kürz|ersetz|"
+    r"remplac|reemplaz"
+)
+_LESS_SIGNS = "删|移除|去掉|简化|削除|消"
+_ADDS = (
+    r"(?:please |also |bitte )*(?:add|insert|append|prepend|also|raise|throw|log\b|validate|check|guard|handle|"
+    r"document|annotate|reject|warn|ergänz|füg|ajout|añad|aggiung|"
+    r"(?:return|print|exit|skip|ignore|do nothing|stop|fail|abort|continue)\b.*\b(?:if|when|unless|falls|wenn)\b)"
+)
+_REMOVES = r"(?:please |bitte )*(?:remov|delet|drop\b|get rid)"
+_COMMENTS = (
+    "comment|docstring|javadoc|jsdoc|godoc|docs?\\b|document\\b|documentation|kommentar|commentaire|comentario|license"
+)
+_CODE_TOO = "code|out\\b|uncomment|hint|annotat|renam|raise|throw|return|refactor"
+_CALLED = (
+    r"\b(?:call|invok|run|start|execut)\w*\s+(?:the\s+)?(?:(?:function|method)\s+)?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+"
+    r"(?:only|if|when|unless|after|before)\b"
+)
+_TITLES = "(?:the|this) (?:first |main )?(?:title|heading|headline)\\b"
+_TRANSLATES = "translat|übersetz|tradui|traduc|tradu[cz]|перевед|翻译"
+_CORRECTS = "fix|correct|korrig|corrig|spell|gramma|typo|proofread|rechtschreib|tippfehler|punctuat|orthogra"
+_LITERAL = r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|\S*@\S+|\w+://\S+|\S*\w[./]\w\S*"
+
+
+def pieces(name: str) -> list[str]:
+    """The words that a name is made of, in small letters: ``loadOrders`` and ``load_orders`` are of two."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return [word.lower() for word in re.findall(r"[^\W_]+", spaced)]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An instruction, read by its words."""
+
+    instruction: str
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(word.lower() for word in re.findall(r"\w+", self.instruction))
+
+    @cached_property
+    def _pieces(self) -> frozenset[str]:
+        return frozenset(piece for word in re.findall(r"\w+", self.instruction) for piece in pieces(word))
+
+    def says(self, name: str) -> bool:
+        """Whether the instruction says a name, in one word or in the words that it is made of."""
+        return name.lower() in self._names or (len(pieces(name)) > 1 and self._pieces.issuperset(pieces(name)))
+
+    def shares(self, text: str) -> bool:
+        """Whether the instruction and a text have a word in common; of a word, four letters count.
+
+        A word of one letter is a name, but for the article.
+        """
+        own, other = (
+            {piece[:4] for word in re.findall(r"\w+", one) for piece in pieces(word) if len(piece) > 2}
+            | set(re.findall(r"\b[b-zB-HJ-Z]\b|\d+(?:\.\d+)*", one))
+            for one in (self.instruction, text)
+        )
+        return not own.isdisjoint(other)
+
+    @cached_property
+    def _told(self) -> str:
+        """The instruction without quoted text, addresses and names of files, whose words ask for nothing."""
+        return re.sub(_LITERAL, " ", self.instruction)
+
+    def _has(self, stems: str) -> bool:
+        return bool(re.search(rf"\b(?:{stems})", self._told, re.IGNORECASE))
+
+    def _begins(self, stems: str) -> bool:
+        return bool(re.match(rf"\W*{stems}", self.instruction, re.IGNORECASE))
+
+    @property
+    def less(self) -> bool:
+        """Whether it asks for text to be deleted, shortened or replaced."""
+        return self._has(_LESS) or bool(re.search(_LESS_SIGNS, self.instruction))
+
+    @property
+    def removes(self) -> bool:
+        """Whether it asks for something to be deleted, and begins with that."""
+        return self._begins(_REMOVES)
+
+    @property
+    def adds(self) -> bool:
+        """Whether it asks for something to be added, and begins with that."""
+        return self._begins(_ADDS) and not self._has("instead|rather than|statt")
+
+    @property
+    def called(self) -> str:
+        """The function that it wants called under a condition, or before or after something else; "" without one."""
+        found = re.search(_CALLED, self.instruction, re.IGNORECASE)
+        return found[1] if found else ""
+
+    @property
+    def comments(self) -> bool:
+        """Whether it is about comments and documentation, and maybe about code too."""
+        return self._has(_COMMENTS)
+
+    @property
+    def comments_alone(self) -> bool:
+        """Whether it is about comments and documentation, so that code stays."""
+        several = self.less and self._has("and\\b|und\\b|et\\b")
+        return self.comments and not self._has(_CODE_TOO) and not several
+
+    @property
+    def titles(self) -> bool:
+        """Whether it is about a title that is there."""
+        return self._has(_TITLES)
+
+    @property
+    def translates(self) -> bool:
+        """Whether it asks for another natural language."""
+        return self._has(_TRANSLATES)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether it asks for mistakes to be corrected, so that most words stay."""
+        return self._has(_CORRECTS)
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,10 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import standing
 from lacuna_model.editing import lines
-from lacuna_model.editing.asked import Asked
-from lacuna_model.editing.change import AskedChange
+from lacuna_model.editing.change import Asked, AskedChange
 from lacuna_model.editing.judge import accepted_text
 from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
-from lacuna_model.editing.rows_prompt import rows_layout
-from lacuna_model.editing.window_prompt import window_layout
+from lacuna_model.editing.prompts import rows_layout, window_layout
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import among, encoded, fill_group
@@ -48,7 +46,7 @@ Steps = Generator[Snapshot, None, "Rewriting"]
 class Rewriting:
     """What became of one region: its new text, or why there is none; ``log_probs`` (nats) of the text's lines.
 
-    ``refused`` is what the model wrote instead.
+    ``refused`` is what the model wrote instead, and ``warning`` what a person should look at in the text.
     """
 
     outcome: Status
@@ -56,6 +54,7 @@ class Rewriting:
     why: str = ""
     log_probs: tuple[float, ...] = ()
     refused: str = ""
+    warning: str = ""
 
 
 class Editor:
@@ -113,25 +112,34 @@ class Editor:
         nothing = ((),) * len(fills)
         sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
         sure = () if self._instruction is not None else sure
-        refused = refused if any(refused) else ()
+        warned = tuple(end.warning for end in ends) + ("",) * (len(fills) - len(ends))
         return InfillResult(
-            status, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure, refused=refused
+            status,
+            tuple(fills),
+            FillStats(),
+            message,
+            confidence=nothing,
+            likelihoods=sure,
+            refused=refused if any(refused) else (),
+            warnings=warned if any(warned) else (),
         )
 
     def _rewritten(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
         """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
 
-        An answer to an instruction in which something is wrong is asked for once more, with what was wrong.
+        An answer to an instruction in which something is wrong is asked for once more, with what was wrong. Of two
+        answers that are not as they should be, one with a warning comes before a refused one.
         """
         if self._instruction is None:
             return (yield from self._following(part, text, region, before))
         (old,) = standing(text, [region])
         first = yield from self._instructed(part, text, region, before, "")
-        if first.text not in (None, old) or first.outcome == "deadline":
+        if (first.text not in (None, old) and not first.warning) or first.outcome == "deadline":
             return first
-        wrong = first.why or SAME
-        second = yield from self._instructed(part, text, region, before, wrong)
-        return first if second.text in (None, old) else second
+        second = yield from self._instructed(part, text, region, before, first.why or first.warning or SAME)
+        if second.text in (None, old) or (second.warning and first.text is not None):
+            return first
+        return second
 
     def _following(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
         """What follows the changes, by the model's edit rows if it has any."""
@@ -227,10 +235,11 @@ class Editor:
             fill = new.removeprefix(part.indentation)
             return part.indentation + fill == new and _is_valid(self._model, request, text, region, fill)
 
-        new, why = accepted_text(change, part.indentation + written, is_valid)
-        if new is None:
-            return Rewriting("no_valid_fill", None, f"the new text {why}", refused=written)
-        return Rewriting("ok", new.removeprefix(part.indentation))
+        found = accepted_text(change, part.indentation + written, is_valid)
+        if found.text is None:
+            return Rewriting("no_valid_fill", None, f"the new text {found.why}", refused=written)
+        warning = f"the new text {', '.join(found.warnings)}" if found.warnings else ""
+        return Rewriting("ok", found.text.removeprefix(part.indentation), warning=warning)
 
 
 def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region, fill: str) -> bool:

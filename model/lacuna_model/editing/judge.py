@@ -1,31 +1,29 @@
-"""Judges the answer to an instruction: does it keep what nobody asked to change?
+"""Judges the answer to an instruction: is it an edit of the lines, and what should a person look at before taking it?
 
-All ways to an edit (command line, editors, agents, HTTP) use this one judge. Each rule returns what is wrong as the
-rest of a sentence that begins with "the new text", "" where nothing is.
+All ways to an edit (command line, editors, agents, HTTP) use this one judge. An answer is *refused* for what breaks the
+file or is no edit of these lines, whatever was asked: a definition from beside comes again, an import is gone that the
+file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a line that
+the instruction shares no word with. Both are the rest of a sentence that begins with "the new text".
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.lines import BRINGS, COMMENT, AnswerHunk, bound, code, hunks, is_blank, split, used
-from lacuna_model.editing.names import Name, names
+from lacuna_model.editing.change import AskedChange, pieces
+from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, is_taken_up, split, words
+from lacuna_model.editing.names import BRINGS, COMMENT, Name, bound, code, names, used
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
-from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
-from lacuna_model.text import diff
 
 _NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
 # In these languages, functions of one name may have different parameters.
 OVERLOADS = frozenset({"java", "csharp", "cpp", "kotlin", "typescript", "tsx"})
-# Of this many different words, at least such a share stays in code.
-FEW_WORDS, WORDS_KEPT = 8, 0.3
 # So many characters make a line telling, so that it does not come again by chance.
 TELLING = 10
-# Of the tokens of code to which something is added, at least such a share stays; of the letters of a corrected word.
-ADDED_TO, LETTERS_KEPT = 0.7, 0.6
+# Of this many different words, at least such a share stays in an edit, and so many of the words of prose.
+FEW_WORDS, WORDS_KEPT, PROSE_KEPT = 8, 0.3, 0.5
 # Lines that may stand before several definitions: annotations, attributes, conditions of the preprocessor.
 _MARKS = re.compile(r"@|#\[|\[|template\b|#\s*(?:if|el|end)|\}")
 # In these languages, whole lines are often alike.
@@ -41,88 +39,85 @@ _FORMS = {
     r"\bquot(?:e|es|ing)\b": r"[\"'`]",
     r"\btrailing commas?\b": r",",
 }
+# Of prose: headings, blocks of code, items of lists; and code, addresses, placeholders and numbers in a text.
+_HEADING = re.compile(r"^(#{1,6})\s+\S", re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\S", re.MULTILINE)
+_MARKED = re.compile(
+    r"(?<!`)`[^`\n]+`(?!`)|\bhttps?://[^\s)>\]\"']+|\b[\w.+-]+@[\w-]+\.[\w.]+|\{\{?\w+\}?\}|%[sd]\b|\$\{?\w+\}?|"
+    r"\b\d\d+\b"
+)
 
 
-def accepted_text(change: AskedChange, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
-    """The text that takes the place of the lines, and "", or None and what is wrong with the answer.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The text that takes the place of the lines with warnings, or None and ``why`` the answer is refused."""
+
+    text: str | None
+    why: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+Rule = Callable[[AskedChange, str], Iterator[str]]
+
+
+def accepted_text(change: AskedChange, answer: str, is_valid: Callable[[str], bool]) -> Judged:
+    """The text that takes the place of the lines: of what can be made of the answer, that with the fewest warnings.
 
     What nobody asked for is taken out of the answer, as far as the text ``is_valid`` then.
     """
-    why = ""
+    why, found = "", list[Judged]()
     for new in filter(is_valid, dict.fromkeys(tidied(change, answer))):
         wrong = fault(change, new) if new != change.old else ""
-        if not wrong:
-            return new, ""
         why = why or wrong
-    return None, why or "is no valid edit"
+        if not wrong:
+            found.append(Judged(new, "", warnings(change, new)))
+            if not found[-1].warnings:
+                break
+    return min(found, key=lambda one: len(one.warnings), default=Judged(None, why or "is no valid edit"))
 
 
 def fault(change: AskedChange, new: str) -> str:
-    """What is wrong with ``new`` in the place of the lines; "" where nothing is."""
-    if not new.strip() and not change.asked.less:
-        return "is empty"
-    rules = (
-        _fence,
-        _question,
-        _lost,
-        _repeated,
-        _repeated_lines,
-        _imports,
-        _undeclared,
-        _only_less,
-        _code_changed,
-        _comments_lost,
-        _renamed,
-        _called,
-        _others,
-        _form_alone,
-        _added,
-        _numbers,
-        _skips,
-        _spelled,
-        prose_fault,
-        _other_text,
-    )
-    return next((wrong for rule in rules if (wrong := rule(change, new))), "")
+    """Why ``new`` is no edit of the lines, whatever was asked; "" where it may be one."""
+    rules = (_question, _fence, _needed, _repeated, _repeated_lines, _imports, _undeclared)
+    return next((wrong for rule in rules for wrong in rule(change, new)), "")
 
 
-def _fence(change: AskedChange, new: str) -> str:
-    """Fences of Markdown that the instruction does not ask for."""
-    if change.asked.fences:
-        return ""
-    old, now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
-    return "has a code fence that the lines do not have" if now > old else ""
+def warnings(change: AskedChange, new: str) -> tuple[str, ...]:
+    """What a person should look at before taking ``new``: one warning of each kind, the most telling first."""
+    if new == change.old:
+        return ()
+    own = _OF_PROSE if change.is_prose else _OF_CODE
+    found = (next(rule(change, new), "") for rule in (_names_lost, *own, _another_text))
+    return tuple(filter(None, found))
 
 
-def _question(change: AskedChange, new: str) -> str:
+def _question(change: AskedChange, new: str) -> Iterator[str]:
     """Words of the question, where the model went on after its answer."""
-    repeats = any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN))
-    return "repeats the question" if repeats else ""
+    if any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN)):
+        yield "repeats the question"
 
 
-def _lost(change: AskedChange, new: str) -> str:
-    """Names that the lines define, and the new text does not."""
-    asked, found = change.asked, change.names_of(new)
-    left = Counter(name.text for name in found)
-    gone: list[Name] = []
+def _fence(change: AskedChange, new: str) -> Iterator[str]:
+    """Fences of Markdown that the lines do not have."""
+    old, now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
+    if now > old and not change.is_prose:
+        yield "has a code fence that the lines do not have"
+
+
+def _gone(change: AskedChange, new: str) -> list[Name]:
+    """The names that the lines define and the new text does not, but for those that the instruction says.
+
+    A name in another form (``getUser``, ``get_user``) is there, and so is a value that is local to a new definition.
+    """
+    found = change.names_of(new)
+    left, forms = Counter(name.text for name in found), {tuple(pieces(name.text)) for name in found}
+    gone = []
     for name in change.names:
         left[name.text] -= 1
-        if left[name.text] < 0 and not (asked.says(name.text) and asked.changes_names):
+        if left[name.text] < 0 and not change.asked.says(name.text) and tuple(pieces(name.text)) not in forms:
             gone.append(name)
-    gone = [name for name in gone if (_is_used(change, name, new) if name.local else not _is_moved(change, name, new))]
-    fresh = sum(count for count in left.values() if count > 0)
-    others = asked.renames and (asked.renamed is None or asked.renamed[0] not in change.old) and fresh >= len(gone)
-    if not gone or asked.fewer_names or others:
-        return ""
-    if asked.another_shape and all(name.around for name in gone):
-        return ""
-    return f"no longer defines {gone[0].text}"
-
-
-def _is_used(change: AskedChange, name: Name, new: str) -> bool:
-    """Whether the function around a local name uses it after the lines, or in the new text."""
-    rest = change.text[change.end : name.until].decode(errors="replace")
-    return bool(re.search(rf"(?<!\w){re.escape(name.text)}(?!\w)", f"{new}\n{rest}"))
+    return [name for name in gone if name.local or not _is_moved(change, name, new)]
 
 
 def _is_moved(change: AskedChange, name: Name, new: str) -> bool:
@@ -131,7 +126,18 @@ def _is_moved(change: AskedChange, name: Name, new: str) -> bool:
     return bool(re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new)) and not re.search(word, change.before + change.after)
 
 
-def _repeated(change: AskedChange, new: str) -> str:
+def _needed(change: AskedChange, new: str) -> Iterator[str]:
+    """Names that are gone and that the text still uses: those of a file anywhere, local ones in their function."""
+    if change.language is None or change.is_configuration:
+        return
+    for name in _gone(change, new):
+        rest = change.text[change.end : name.until].decode(errors="replace")
+        beside = f"{new}\n{rest}" if name.local else change.before + change.after
+        if (name.local or not name.around) and re.search(rf"(?<!\w){re.escape(name.text)}(?!\w)", beside):
+            yield f"no longer defines {name.text}, which the file still uses"
+
+
+def _repeated(change: AskedChange, new: str) -> Iterator[str]:
     """Names that the text defines beside the lines, and the new text again."""
     beside = {(name.around, name.text): name for name in change.outside if not name.local}
     more = Counter((name.around, name.text) for name in change.names_of(new))
@@ -142,10 +148,9 @@ def _repeated(change: AskedChange, new: str) -> str:
         if name.local or more[key] <= 0 or change.asked.says(name.text):
             continue
         if re.search(rf"{_TYPES} {re.escape(name.text)}\b", name.head) and name.text in name.around:
-            return f"defines {name.text} again, in which the lines stand"
+            yield f"defines {name.text} again, in which the lines stand"
         if key in beside and (not overloads or _types(name) == _types(beside[key])):
-            return f"defines {name.text} again, which stands beside the lines"
-    return ""
+            yield f"defines {name.text} again, which stands beside the lines"
 
 
 def _types(name: Name) -> list[str]:
@@ -155,7 +160,7 @@ def _types(name: Name) -> list[str]:
     return [one.rpartition(":")[2] if ":" in one else one.rpartition(" ")[0] or one for one in parameters]
 
 
-def _repeated_lines(change: AskedChange, new: str) -> str:
+def _repeated_lines(change: AskedChange, new: str) -> Iterator[str]:
     """Lines that bring names, comments and prose, which stand beside the lines."""
     known = Counter(line.strip() for line in split(change.old))
     lines = [line for text in (change.before, change.after) for line in split(text)]
@@ -168,190 +173,90 @@ def _repeated_lines(change: AskedChange, new: str) -> str:
         telling = (
             BRINGS.match(line)
             or (change.is_prose and re.match(r"#+ \w", line))
-            or (len(line) >= TELLING and line in outermost & more)
+            or (len(line) >= TELLING and (line in outermost & more or COMMENT.match(line)))
         )
         if telling and line in beside and count > known[line]:
-            return f"repeats a line from beside: {line}"
-    return ""
+            yield f"repeats a line from beside: {line}"
 
 
-def _imports(change: AskedChange, new: str) -> str:
+def _imports(change: AskedChange, new: str) -> Iterator[str]:
     """Lines that bring names which the text still uses."""
     if change.is_prose:
-        return ""
+        return
     lines = [line for text in (change.before, new, change.after) for line in split(text)]
     rest = "".join(line for line in lines if not BRINGS.match(line))
     brought = {word for line in lines if BRINGS.match(line) for word in re.findall(r"\w+", line)}
     for line in split(change.old):
-        words = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
-        if not BRINGS.match(line) or brought.issuperset(words) or change.asked.fewer_names or _names_one(change, words):
+        named = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
+        if not BRINGS.match(line) or brought.issuperset(named) or any(map(change.asked.says, named)):
             continue
-        if "include" in line or re.search(rf"\b{words[-1]}\b", rest):
-            return f"leaves out a line that is still needed: {line.strip()}"
-    return ""
+        if re.search(rf"\b{named[-1]}\b", rest):
+            yield f"leaves out a line that is still needed: {line.strip()}"
 
 
-def _names_one(change: AskedChange, words: Sequence[str]) -> bool:
-    return any(map(change.asked.says, words))
-
-
-def _undeclared(change: AskedChange, new: str) -> str:
+def _undeclared(change: AskedChange, new: str) -> Iterator[str]:
     """Names that the lines declare for themselves, and that the new text only uses."""
     if change.language is None or change.is_configuration:
-        return ""
+        return
     own = {name.text for name in names(change.text, change.start, change.end, change.language, within=True)}
     text, span = change.whole(new), change.span(new)
     gone = (own & used(text, change.language, span)) - bound(text, change.language, span)
     beside = f"{change.before}{change.after}"
-    left = (name for name in sorted(gone) if not re.search(rf"\b{re.escape(name)}\b", beside))
-    return next((f"uses {name}, which it no longer declares" for name in left), "")
+    for name in sorted(gone):
+        if not re.search(rf"\b{re.escape(name)}\b", beside):
+            yield f"uses {name}, which it no longer declares"
 
 
-def _only_less(change: AskedChange, new: str) -> str:
-    """Lines that are only left out, and definitions of a line each that are joined."""
-    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
-    joined = [*_joined(change, new)]
-    gone = found if all(hunk.kind == "delete" for hunk in found) else joined
-    if change.asked.less or change.asked.form or not gone or (gone is joined and change.asked.another_shape):
-        return ""
-    return f"leaves out a line: {next(line for line in gone[0].old if line.strip()).strip()}"
+def _names_lost(change: AskedChange, new: str) -> Iterator[str]:
+    """Names that are gone; whether they were to go, only the one who asked knows."""
+    for name in _gone(change, new):
+        if not name.local:
+            yield f"no longer defines {name.text}"
 
 
-def _joined(change: AskedChange, new: str) -> Iterator[AnswerHunk]:
-    """The hunks with fewer lines in the place of several definitions of a line each."""
-    short = [name.at for name in change.names if not name.local and name.code == name.head]
-    end = change.start
-    for hunk in hunks(change.old, new):
-        defining = 0
-        for line in hunk.old:
-            start, end = end, end + len(line.encode())
-            defining += any(start <= at < end for at in short)
-        if hunk.new and defining > 1 and len(hunk.new) < len(hunk.old):
-            yield hunk
-
-
-def _code_changed(change: AskedChange, new: str) -> str:
-    """Code, where the instruction is about comments."""
-    if change.is_prose or not change.asked.comments_alone:
-        return ""
-    same = code(change.whole(new), change.language) == code(change.text, change.language)
-    return "" if same else "changes code, and the instruction is about comments alone"
-
-
-def _comments_lost(change: AskedChange, new: str) -> str:
-    """Comments that are gone, and where comments are to be added, any line that is not there as it was."""
-    asked = change.asked
-    if change.is_prose or asked.less or asked.translates or (asked.comments and not asked.adds):
-        return ""
-    kept, written = iter(split(new)), {line.strip() for line in split(new)}
-    strict = asked.adds and asked.comments_alone
-    for hunk in hunks(change.old, new):
-        comments = any(map(COMMENT.match, hunk.new)) and not asked.adds
-        for line in hunk.old:
-            if strict and line.strip() and not any(other.startswith(line.rstrip()) for other in kept):
-                return f"changes a line that should stay: {line.strip()}"
-            if COMMENT.match(line) and not comments and line.strip() not in written:
-                return f"leaves out a comment: {line.strip()}"
-    return ""
-
-
-def _renamed(change: AskedChange, new: str) -> str:
-    """Other changes than of the name, where the instruction gives a name and another one for it."""
-    asked, pair = change.asked, change.asked.renamed
-    if pair is None or change.language is None or asked.more or re.search(r"\band\b|,|;", asked.instruction):
-        return ""
-    before, after = code(change.text, change.language), code(change.whole(new), change.language)
-    if before is None or after is None or pair[0] not in change.old:
-        return ""
-    if len(before) != len(after):
-        return "changes more than the name"
-    for one, other in zip(before, after, strict=True):
-        if one != other and pair[0].encode() not in one:
-            return f"changes {one.decode(errors='replace')}, and the instruction is about {pair[0]}"
-    written = " ".join(_written(change, new))
-    left = re.search(rf"(?<![\w.]){re.escape(pair[0])}(?!\w)", written)
-    return f"has {pair[0]} in some places and {pair[1]} in others" if left and "." not in asked.instruction else ""
-
-
-def _called(change: AskedChange, new: str) -> str:
-    """Another definition of the function whose call is to change."""
-    name = change.asked.called
-    old, now = ({one.code for one in found if one.text == name} for found in (change.names, change.names_of(new)))
-    return f"changes {name}, and the instruction is about its call" if old - now else ""
-
-
-def _others(change: AskedChange, new: str) -> str:
-    """Definitions in which no name is that the instruction says, where it says names of others."""
-    asked = change.asked
-    said = {name.text for name in change.names if asked.says(name.text)}
-    if not said or asked.everywhere or asked.form or asked.translates or asked.corrects:
-        return ""
-    now = {(name.around, name.text): name.code for name in change.names_of(new)}
-    for name in change.names:
-        code = now.get((name.around, name.text), name.code)
-        if code != name.code and said.isdisjoint(_words(f"{name.code} {code}")):
-            return f"changes {name.text}, and the instruction is about {min(said)}"
-    return ""
-
-
-def _form_alone(change: AskedChange, new: str) -> str:
-    """Other changes than of form, where the instruction is about braces, semicolons or quotes."""
-    if change.language is None or change.asked.more_than_form:
-        return ""
-    for said, marks in _FORMS.items():
-        if re.search(said, change.asked.instruction, re.IGNORECASE):
-            texts = [code(text, change.language) or [] for text in (change.text, change.whole(new))]
-            bare = [re.sub(marks, "", b"".join(one).decode(errors="replace")) for one in texts]
-            return "" if bare[0] == bare[1] else "changes more than the form of the code"
-    return ""
-
-
-def _added(change: AskedChange, new: str) -> str:
-    """Code that is gone, where something is to be added or types are to be written."""
-    asked = change.asked
-    if not (asked.adds or asked.annotates) or asked.less or asked.another_shape or asked.translates:
-        return ""
-    old, now = _written(change, change.old), _written(change, new)
-    if asked.annotates or asked.comments_alone:
-        left = iter(now)
-        gone = next((one for one in old if not any(one == other for other in left)), "")
-        return f"leaves out {gone}, and the instruction only adds" if gone else ""
-    found = hunks(change.old, new) if not change.is_prose else []
-    changed = _words("".join(line for hunk in found if hunk.kind != "equal" for line in hunk.new))
+def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
+    """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments."""
+    asked, found = change.asked, [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal"]
+    if asked.less:
+        return
+    changed = [line for hunk in found for line in hunk.new]
+    only_less = not any(line.strip() and not is_line_of(line, change.old) for line in changed)
+    comments = asked.translates or (asked.comments and not asked.adds) or any(map(COMMENT.match, changed))
+    joined = [hunk for hunk in found if _joins(change, hunk)]
     for hunk in found:
-        if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_is_line_of(line, new) for line in hunk.old):
-            return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
-        if hunk.kind == "replace" and not all(_words(line) <= changed for line in hunk.old):
-            return "changes a line that should stay, and the instruction adds"
-    few = len(diff.pairs(old, now)) < ADDED_TO * len(old)
-    return "leaves out what stands there, and the instruction adds" if few else ""
+        for line in hunk.old:
+            if not line.strip() or is_line_of(line, new):
+                continue
+            gone = hunk.kind == "delete" and not is_taken_up([line], changed)
+            if COMMENT.match(line) and not comments:
+                yield f"leaves out a comment: {line.strip()}"
+            elif gone or only_less or hunk in joined or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
+                yield f"leaves out a line: {line.strip()}"
 
 
-def _numbers(change: AskedChange, new: str) -> str:
-    """Lines in which a number alone is another one, and the instruction names neither it nor anything of the line."""
-    if change.language is None or change.is_configuration or change.asked.corrects or change.asked.compares:
-        return ""
-    known = set(re.findall(_NUMBER, f"{change.old} {change.asked.instruction}"))
-    for hunk in hunks(change.old, new):
-        for before, after in zip(hunk.old, hunk.new, strict=False) if len(hunk.old) == len(hunk.new) else ():
-            fresh = set(re.findall(_NUMBER, after)) - known
-            same = re.findall(_NAME, before) == re.findall(_NAME, after)
-            if fresh and same and not change.asked.shares(before):
-                return f"changes a number that the instruction does not name: {after.strip()}"
-    return ""
+def _joins(change: AskedChange, hunk: AnswerHunk) -> bool:
+    """Whether a hunk has fewer lines in the place of several definitions of a line each."""
+    short = [name.code for name in change.names if not name.local and name.code == name.head]
+    defining = sum(any(code in " ".join(line.split()) for code in short) for line in hunk.old)
+    return bool(hunk.new) and defining > 1 and len(hunk.new) < len(hunk.old)
 
 
-def _skips(change: AskedChange, new: str) -> str:
-    """Lines that are only run under a condition, where something is required, which must not fail in silence."""
-    if not change.asked.requires or change.language is None:
-        return ""
-    lines = set(split(new))
-    moved = any(line not in lines and re.search(r"\w", line) and _is_line_of(line, new) for line in split(change.old))
-    return "puts lines under a condition, and the instruction requires it" if moved else ""
+def _code_changed(change: AskedChange, new: str) -> Iterator[str]:
+    """Code, where the instruction is about comments."""
+    if change.asked.comments_alone and code(change.whole(new), change.language) != code(change.text, change.language):
+        yield "changes code, and the instruction is about comments"
 
 
-def _is_line_of(line: str, new: str) -> bool:
-    return line.strip() in {other.strip() for other in split(new)}
+def _added(change: AskedChange, new: str) -> Iterator[str]:
+    """Words that are gone, where something is to be added."""
+    if not change.asked.adds or change.asked.less or change.asked.translates:
+        return
+    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank(hunk.old)]
+    changed = _words("".join(line for hunk in found for line in hunk.new))
+    for hunk in found:
+        for line in hunk.old:
+            if not is_line_of(line, new) and not _words(line) <= (_words("".join(hunk.new)) if hunk.new else changed):
+                yield f"changes a line, and the instruction adds: {line.strip()}"
 
 
 def _words(text: str) -> set[str]:
@@ -359,30 +264,159 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+|[^\w\s,;:'\"(){}\[\]]", text)) - {"_"}
 
 
-def _written(change: AskedChange, text: str) -> list[str]:
-    """The tokens of lines without their comments; without a grammar all words and signs."""
+def _beside(change: AskedChange, new: str) -> Iterator[str]:
+    """Lines that share no word with the instruction and lose some of their own, where other changes share one."""
+    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
+    shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found]
+    apart = [hunk for hunk, shared in zip(found, shares, strict=True) if not shared and hunk.old]
+    for hunk in apart if any(shares) and not change.asked.corrects else ():
+        old, now = _words("".join(hunk.old)), _words("".join(hunk.new))
+        if not old <= now:
+            first = next(line for line in (*hunk.old, *hunk.new) if line.strip())
+            yield f"changes a line that the instruction does not name: {first.strip()}"
+
+
+def _others(change: AskedChange, new: str) -> Iterator[str]:
+    """Definitions in which no name is that the instruction says, where it says names of others; a function itself,
+    where its call is to change.
+    """
+    said = {name.text for name in change.names if change.asked.says(name.text)}
+    now = {(name.around, name.text): name.code for name in change.names_of(new)}
+    for name in change.names if said else ():
+        code = now.get((name.around, name.text), name.code)
+        if code == name.code:
+            continue
+        if name.text == change.asked.called:
+            yield f"changes {name.text}, and the instruction is about its call"
+        elif said.isdisjoint(_words(f"{name.code} {code}")):
+            yield f"changes {name.text}, and the instruction is about {min(said)}"
+
+
+def _renamed(change: AskedChange, new: str) -> Iterator[str]:
+    """A name that the instruction says, in some places still, where another one that it says stands in others."""
+    said = [token for token in dict.fromkeys(_tokens(change, change.old)) if change.asked.says(token)]
+    old, now = Counter(_tokens(change, change.old)), Counter(_tokens(change, new))
+    fresh = [token for token in now if token not in old and change.asked.says(token)]
+    for token in said:
+        if fresh and 0 < now[token] < old[token]:
+            yield f"has {token} in some places and {fresh[0]} in others"
+
+
+def _tokens(change: AskedChange, text: str) -> list[str]:
+    """The names in the code of lines; without a grammar all words."""
+    found = code(change.whole(text), change.language, change.span(text)) if change.language is not None else None
+    tokens = [token.decode(errors="replace") for token in found] if found is not None else re.findall(r"\w+", text)
+    return [word for word in tokens if re.fullmatch(_NAME, word)]
+
+
+def _form_alone(change: AskedChange, new: str) -> Iterator[str]:
+    """Other changes than of form, where the instruction is about braces, semicolons or quotes."""
     if change.language is None:
-        return re.findall(r"\w+|[^\w\s]", text)
-    found = code(change.whole(text), change.language, change.span(text))
-    return [token.decode(errors="replace") for token in found or []]
+        return
+    for said, marks in _FORMS.items():
+        if re.search(said, change.asked.instruction, re.IGNORECASE):
+            texts = [code(text, change.language) or [] for text in (change.text, change.whole(new))]
+            bare = [re.sub(marks, "", b"".join(one).decode(errors="replace")) for one in texts]
+            if bare[0] != bare[1]:
+                yield "changes more than the form of the code"
 
 
-def _spelled(change: AskedChange, new: str) -> str:
-    """Other changes than of letters, where mistakes of language are to be corrected in code."""
-    if not change.asked.spells or change.is_prose or change.language is None:
-        return ""
-    old, now = _written(change, change.old), _written(change, new)
-    alike = len(old) == len(now) and all(
-        SequenceMatcher(None, one, other).ratio() > LETTERS_KEPT for one, other in zip(old, now, strict=True)
+def _numbers(change: AskedChange, new: str) -> Iterator[str]:
+    """Lines in which a number alone is new, or another one beside other changes, and the instruction names neither."""
+    if change.language is None or change.is_configuration or change.asked.corrects:
+        return
+    known = set(re.findall(_NUMBER, f"{change.old} {change.asked.instruction}"))
+    found = hunks(change.old, new)
+    several = sum(hunk.kind != "equal" for hunk in found) > 1
+    for hunk in found:
+        for before, after in zip(hunk.old, hunk.new, strict=False) if len(hunk.old) == len(hunk.new) else ():
+            numbers, numbers_now = re.findall(_NUMBER, before), re.findall(_NUMBER, after)
+            fresh = set(numbers_now) - known and (several or len(numbers_now) > len(numbers))
+            same = re.findall(_NAME, before) == re.findall(_NAME, after)
+            if fresh and same and not change.asked.shares(before):
+                yield f"changes a number that the instruction does not name: {after.strip()}"
+
+
+def _conditions(change: AskedChange, new: str) -> Iterator[str]:
+    """Lines that now stand under an ``if``, of which the instruction does not speak."""
+    if change.asked.says("if") or change.asked.says("only"):
+        return
+    lines, old = set(split(new)), {line.strip() for line in split(change.old)}
+    conditional = any(line.strip() not in old and re.match(r"\s*if\b", line) for line in lines)
+    for line in split(change.old):
+        if conditional and line not in lines and re.search(r"\w", line) and is_line_of(line, new):
+            yield f"puts lines under a condition: {line.strip()}"
+
+
+def _another_text(change: AskedChange, new: str) -> Iterator[str]:
+    """Another text in the place of the lines, or most of it gone."""
+    if not new.strip():
+        yield "is empty"
+        return
+    old, now = (re.findall(r"\w+", text) for text in (change.old, new))
+    different = {word.lower() for word in old}
+    if change.asked.less or len(different) < FEW_WORDS:
+        return
+    if change.is_prose and len(now) < PROSE_KEPT * len(old):
+        yield "leaves out most of the text"
+    least = PROSE_KEPT if change.is_prose and change.asked.corrects else WORDS_KEPT
+    if not change.asked.translates and len(different & {word.lower() for word in now}) < least * len(different):
+        yield "is another text and no edit of the lines"
+
+
+def _headings(change: AskedChange, new: str) -> Iterator[str]:
+    old, now = (Counter(_HEADING.findall(_BLOCK.sub("", text))) for text in (change.old, new))
+    if now - old:
+        yield "has a heading that the lines do not have"
+    elif old - now and not change.asked.less:
+        yield "leaves out a heading"
+
+
+def _blocks(change: AskedChange, new: str) -> Iterator[str]:
+    fences, fences_now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
+    old, now = ([found[2].strip() for found in _BLOCK.finditer(text)] for text in (change.old, new))
+    gone, fresh = (Counter(re.findall(r"\w+|[^\w\s]", "\n".join(texts))) for texts in (old, now))
+    if fences_now > fences:
+        yield "has a block of code that the lines do not have"
+    elif not all(map(change.asked.says, (gone - fresh) + (fresh - gone))):
+        yield "changes a block of code"
+
+
+def _marked(change: AskedChange, new: str) -> Iterator[str]:
+    """Code, addresses and numbers."""
+    for one in _MARKED.findall(change.old) if not change.asked.less else ():
+        if one not in new and not any(map(change.asked.says, re.findall(r"\w+", one))):
+            yield f"leaves out {one}"
+
+
+def _passages(change: AskedChange, new: str) -> Iterator[str]:
+    """Paragraphs, items of lists that stay lists, and lines of which no word is left."""
+    (items, paragraphs), (items_now, paragraphs_now) = (
+        (
+            len(_ITEM.findall(text)),
+            sum(bool(one.strip()) for one in re.split(r"\n\s*\n", text.replace("\r\n", "\n"))),
+        )
+        for text in (change.old, new)
     )
-    return "" if alike else "changes code, and the instruction is about mistakes of language"
+    if not change.asked.less and (paragraphs_now < paragraphs or 0 < items_now < items):
+        yield "leaves out a paragraph or an item"
+    fewer = sum(map(bool, map(str.strip, split(new)))) < sum(map(bool, map(str.strip, split(change.old))))
+    for line in split(change.old) if fewer and not (change.asked.less or change.asked.translates) else ():
+        if words(line) and words(line).isdisjoint(words(new)):
+            yield f"leaves out a line: {line.strip()}"
+    if paragraphs_now > paragraphs and not change.asked.adds and not items_now > items:
+        yield "has a paragraph that the lines do not have"
 
 
-def _other_text(change: AskedChange, new: str) -> str:
-    """Another text in the place of the lines."""
-    if change.is_prose or change.asked.less or change.asked.another_shape:
-        return ""
-    words = set(re.findall(r"\w+", change.old))
-    kept = words & set(re.findall(r"\w+", new))
-    other = len(words) >= FEW_WORDS and len(kept) < WORDS_KEPT * len(words)
-    return "is another text and no edit of the lines" if other else ""
+_OF_CODE: tuple[Rule, ...] = (
+    _lines_lost,
+    _code_changed,
+    _added,
+    _others,
+    _renamed,
+    _beside,
+    _form_alone,
+    _numbers,
+    _conditions,
+)
+_OF_PROSE: tuple[Rule, ...] = (_headings, _blocks, _marked, _passages)

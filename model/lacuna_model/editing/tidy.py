@@ -11,17 +11,18 @@ from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.lines import (
-    BRINGS,
-    COMMENT,
     AnswerHunk,
     alike,
     as_it_stood,
-    code,
     hunks,
     is_blank,
+    is_line_of,
+    is_taken_up,
     joined,
     split,
+    words,
 )
+from lacuna_model.editing.names import BRINGS, COMMENT, code
 
 FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*\S*\s*$")
 # What a model says before or after its answer.
@@ -33,12 +34,8 @@ _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
+_STRING = r"(?:\b[frbu]{1,2})?([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
-# Words that hold no content, so that lines of them alone may go.
-_STRUCTURE = frozenset(
-    {"else", "end", "do", "done", "then", "fi", "esac", "try", "finally", "begin", "pass", "default"}
-)
 # Of the words of a line that goes, at least this share has to stand elsewhere in the new text.
 WORDS_ELSEWHERE = 0.5
 # A line that is corrected and the old one are at least so much alike, by their letters.
@@ -107,6 +104,7 @@ def without_repeats(change: AskedChange, new: str) -> str:
     below = [line.strip() for line in split(change.after) if line.strip()]
     known = {line.strip() for line in split(change.old)}
     brought = {line for line in (*above, *below) if BRINGS.match(line)} - known
+    is_open = sum(bool(FENCE.match(line)) for line in split(new)) % 2 == 1
     cleaned = []
     for place, hunk in enumerate(found):
         lines = list(hunk.new)
@@ -117,7 +115,7 @@ def without_repeats(change: AskedChange, new: str) -> str:
                 count = _repeated([*reversed(lines)], [*reversed(below)])
                 lines = lines[: len(lines) - count] if count <= len(lines) - len(hunk.old) else lines
             lines = [line for line in lines if line.strip() not in brought and not _TALK.match(line)]
-            if not change.asked.fences:
+            if not change.is_prose or is_open:
                 kept = known if hunk.kind == "replace" else ()
                 lines = [line for line in lines if line.strip() in kept or not FENCE.match(line)]
             if not hunk.old and is_blank(lines) and not is_blank(hunk.new):
@@ -140,7 +138,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: AskedChange, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
+    for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -172,17 +170,17 @@ def _indents(hunk: AnswerHunk) -> bool:
     return [line.strip() for line in hunk.old] == [line.strip() for line in hunk.new] and hunk.kind != "equal"
 
 
-def _form(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
-    """Changes of quotes, blanks within a line and line breaks."""
-    if change.asked.form:
-        return _never
-    return lambda hunk: _is_form(change, hunk) and not _indents(hunk) and bool(re.search(r"\w", "".join(hunk.old)))
+def _form(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+    """Changes of quotes, blanks within a line and line breaks, where something else changes, too."""
+
+    def wrong(hunk: AnswerHunk) -> bool:
+        return _is_form(change, hunk) and not _indents(hunk) and bool(re.search(r"\w", "".join(hunk.old)))
+
+    return wrong if any(hunk.kind != "equal" and not _is_form(change, hunk) for hunk in found) else _never
 
 
 def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Changes of the indentation, unless a line above them changes otherwise, and opens or closes a block."""
-    if change.asked.form:
-        return _never
+    """Changes of the indentation beside others, unless a line above them changes, and opens or closes a block."""
     within: set[int] = set()
     opened = False
     for hunk in found:
@@ -192,6 +190,8 @@ def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
             opened = opened or any(_OPENS.search(line) for line in (*hunk.old, *hunk.new))
         elif opened:
             within.add(id(hunk))
+    if all(hunk.kind == "equal" or _indents(hunk) for hunk in found):
+        return _never
     return lambda hunk: _indents(hunk) and id(hunk) not in within
 
 
@@ -201,13 +201,14 @@ def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     These are numbers, strings, and between lines that stay comments and lines that only lose words.
     """
     asked = change.asked
-    if asked.form or asked.corrects or asked.translates or change.is_prose:
+    if asked.corrects or asked.translates or change.is_prose:
         return _never
     kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
     alone = {id(hunk) for hunk, *sides in zip(found, kinds, kinds[2:], strict=False) if sides == ["equal", "equal"]}
 
     def wrong(hunk: AnswerHunk) -> bool:
-        if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
+        bare = re.sub(r"\b[frbu]{1,2}(?=[\"'`])", "", "".join((*hunk.old, *hunk.new)))
+        if hunk.kind != "replace" or asked.shares(bare):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
         if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):
@@ -243,14 +244,12 @@ def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
 
 
 def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Changes that have no word of the instruction, where it names what changes and others have its words."""
-    named = change.is_configuration or change.asked.renames or change.asked.sets or change.asked.removes
-    if not named or change.asked.comments_alone or change.is_prose:
+    """Changes of keys, and lines that are removed, that have no word of the instruction where others have one."""
+    kinds = ("replace", "delete") if change.is_configuration or change.asked.removes else ()
+    shares = {id(hunk): change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"}
+    if change.asked.comments_alone or change.is_prose or not any(shares.values()):
         return _never
-    shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"]
-    if not any(shares):
-        return _never
-    return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+    return lambda hunk: hunk.kind in kinds and not shares[id(hunk)]
 
 
 def _titles(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
@@ -270,28 +269,16 @@ def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
             alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
     wrong: set[int] = set()
     for written, group in alike.items():
-        names = [[word for word in _words(hunk.old[0]) - {*written.split()} if len(word) > 3] for hunk in group]
+        names = [[word for word in words(hunk.old[0]) - {*written.split()} if len(word) > 3] for hunk in group]
         said = [any(map(change.asked.says, own)) for own in names]
         if written and any(said):
             wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
     return lambda hunk: id(hunk) in wrong
 
 
-def _strings(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
-    """Lines that say something else, where strings are to be put together otherwise."""
-    if not change.asked.interpolates:
-        return _never
-
-    def says_more(hunk: AnswerHunk) -> bool:
-        old, new = (set(re.findall(r"\w+", "".join(lines))) for lines in (hunk.old, hunk.new))
-        return hunk.kind == "replace" and not new - old <= {"f", "format"}
-
-    return says_more
-
-
 def _corrected(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
     """Lines that have other words, where mistakes of language are to be corrected."""
-    if not (change.asked.corrects if change.is_prose else change.asked.spells):
+    if not (change.asked.corrects and change.is_prose):
         return _never
 
     def rewrites(hunk: AnswerHunk) -> bool:
@@ -312,20 +299,10 @@ def with_missing(change: AskedChange, new: str) -> str:
     changed = [line for hunk in found if hunk.kind != "equal" for line in hunk.new]
     back = []
     for hunk, *beside in zip(found, kinds, kinds[2:], strict=False):
-        alone = beside == ["equal", "equal"] and not _is_taken_up(hunk.old, changed)
+        alone = beside == ["equal", "equal"] and not is_taken_up(hunk.old, changed)
         lost = hunk.kind == "delete" and (_is_lost(change, hunk, new, changed) or (alone and not change.is_prose))
         back.append(hunk.reverted() if lost else hunk)
     return joined(back)
-
-
-def _is_taken_up(lines: Sequence[str], changed: Sequence[str]) -> bool:
-    """Whether each of some lines has all its words in one of the lines that have changed."""
-    words = [_words(line) for line in changed]
-    return all(any(own <= one for one in words) for line in lines if (own := _words(line)))
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text)) - _STRUCTURE
 
 
 def _as_two(hunk: AnswerHunk) -> list[AnswerHunk]:
@@ -337,9 +314,8 @@ def _as_two(hunk: AnswerHunk) -> list[AnswerHunk]:
 
 def _is_lost(change: AskedChange, hunk: AnswerHunk, new: str, changed: Sequence[str]) -> bool:
     if is_blank(hunk.old):
-        return not change.asked.form
-    elsewhere = {line.strip() for line in split(new)}
-    lines = [line for line in hunk.old if line.strip() and line.strip() not in elsewhere]
+        return True
+    lines = [line for line in hunk.old if line.strip() and not is_line_of(line, new)]
     heads = {name.head for name in change.names}
     if any(" ".join(line.split()) in heads for line in lines):
         return True
@@ -347,5 +323,5 @@ def _is_lost(change: AskedChange, hunk: AnswerHunk, new: str, changed: Sequence[
         return bool(lines)
     if any(COMMENT.match(line) or BRINGS.match(line) for line in lines):
         return True
-    own, words = _words("".join(lines)), _words("".join(changed) if change.is_prose else new)
-    return len(own & words) < WORDS_ELSEWHERE * len(own)
+    own, others = words("".join(lines)), words("".join(changed) if change.is_prose else new)
+    return len(own & others) < WORDS_ELSEWHERE * len(own)

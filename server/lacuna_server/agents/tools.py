@@ -43,8 +43,9 @@ PLANS_KEPT = 16
 class Outcome(msgspec.Struct, frozen=True):
     """What a tool did: ``status``, a ``diff``, the reason in ``message``, and the ``written`` files.
 
-    The status is ``changed``, ``unchanged`` or ``refused``. ``plan`` names the plan of a previewed refactor, and
-    ``version`` that of the file that a tool was asked about, as it is after the call.
+    The message of a change says what to look at in the diff. The status is ``changed``, ``unchanged`` or ``refused``.
+    ``plan`` names the plan of a previewed refactor, and ``version`` that of the file that a tool was asked about,
+    as it is after the call.
     """
 
     status: str
@@ -174,9 +175,10 @@ class Tools:
             return Outcome("unchanged", message=result.message or "nothing to change", version=now)
         if apply:
             files.write(document, text)
+        message = f"look at the diff: {result.warning}" if result.warning else result.message
         written = (str(document.path),) if apply else ()
         now = version_of(text if apply else document.text)
-        return Outcome("changed", _diff(document.path, document.text, text), result.message, written, version=now)
+        return Outcome("changed", _diff(document.path, document.text, text), message, written, version=now)
 
 
 def _failures(plan: Plan) -> list[str]:

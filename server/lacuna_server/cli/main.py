@@ -19,7 +19,7 @@ LACUNA = Program(
         "serve": "serve",
         "status": "serve",
         "stop": "serve",
-        "logs": "logs",
+        "logs": "serve",
         "models": "models",
         "config": "config",
         "doctor": "doctor",

@@ -55,6 +55,7 @@ def report(request: InfillRequest, result: InfillResult, file: Path, model: str)
         "stats": result.stats,
         "message": result.message,
         "refused": list(result.refused),
+        "warnings": list(result.warnings),
         "file": str(file),
         "model": model,
     }
@@ -87,7 +88,7 @@ def print_diff(document: FileText, text: str) -> None:
         return
     from rich.syntax import Syntax
 
-    from lacuna_server.console.excerpt import THEME, printable
+    from lacuna_server.console.live import THEME, printable
 
     console.print(Syntax(printable(shown), "diff", theme=THEME, background_color="default"))
 
@@ -101,6 +102,6 @@ def _screen() -> "Console":
 def _filled(document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
     from rich.text import Text
 
-    from lacuna_server.console.excerpt import Excerpt, printable
+    from lacuna_server.console.live import Excerpt, printable
 
     return Excerpt(document, regions, context).render([Text(printable(fill), style=FILL_STYLE) for fill in fills])

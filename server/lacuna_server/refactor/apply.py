@@ -16,8 +16,7 @@ from lacuna_server.files import unwritable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, sha256
-from lacuna_server.refactor.rewriting.excerpt import Excerpts
-from lacuna_server.refactor.rewriting.rewrite import Rewrite
+from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 
 
 class Soundness:

@@ -43,8 +43,8 @@ class FileFill:
     Each batch of places is one request. Its text has the templates of the batch with their holes as regions, the new
     text of places that are filled already, and the original text of the others. So the file is complete in every
     request. A batch that fails is split in halves and tried again, down to the place that has no valid fill; that place
-    stays as it was. So does a place whose fills have a lower confidence than ``min_confidence``. ``max_holes`` bounds
-    the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
+    stays as it was. So does a place whose fills have a lower confidence than ``min_confidence``, and one whose new text
+    has a warning. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class FileFill:
         self._texts: dict[int, str] = {}
         self._failures: dict[int, str] = {}
         self._unsure: dict[int, str] = {}
+        self._warnings: dict[int, str] = {}
         self._confidence: dict[int, float | None] = {}
 
     def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
@@ -98,7 +99,9 @@ class FileFill:
                 edits.append(msgspec.structs.replace(edit, confidence=self._confidence[index]))
             elif index in self._unsure:
                 sure = self._confidence[index]
-                why = f"the model is unsure: confidence {sure:.2g} is below {self._min_confidence:g}"
+                why = self._warnings.get(index) or (
+                    f"the model is unsure: confidence {sure:.2g} is below {self._min_confidence:g}"
+                )
                 edits.append(msgspec.structs.replace(edit, status="unsure", message=why, confidence=sure))
             elif index in self._failures:
                 edits.append(msgspec.structs.replace(edit, status="failed", message=self._failures[index]))
@@ -163,6 +166,8 @@ class FileFill:
         # What is rewritten by an instruction has line ends of its own.
         fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
+        if any(result.warnings):
+            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
         texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
@@ -174,7 +179,7 @@ class FileFill:
                 return UNSOUND
         for index in batch:
             sure = self._confidence[index]
-            if sure is not None and sure < self._min_confidence:
+            if index in self._warnings or (sure is not None and sure < self._min_confidence):
                 self._unsure[index] = texts.pop(index)
         self._texts |= texts
         return ""

@@ -14,8 +14,9 @@ class PlannedEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the bytes ``start``..``end`` of the original by ``new_text``.
 
     A ``failed`` edit has no new text, only the reason in ``message``. An ``unsure`` edit is not applied, because its
-    ``confidence``, the probability (0..1) that all its fills are right, is too low; None if it is not known. A
-    ``support`` edit, such as an import, is applied only together with another edit of its file.
+    ``confidence``, the probability (0..1) that all its fills are right, is too low (None if it is not known), or its
+    new text has a warning. A ``support`` edit, such as an import, is applied only together with another edit of its
+    file.
     """
 
     start: int
@@ -77,7 +78,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def num_unsure(self) -> int:
         """The number of places that stay as they were because the model is not sure enough of the fill."""
-        return sum(edit.status == "unsure" for file in self.files for edit in file.edits)
+        return sum(
+            edit.status == "unsure" and edit.confidence is not None for file in self.files for edit in file.edits
+        )
 
 
 def sha256(data: bytes) -> str:

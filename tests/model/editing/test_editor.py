@@ -110,7 +110,19 @@ def test_an_answer_that_loses_a_name_is_asked_for_once_more_with_the_reason(
 def test_an_answer_that_is_wrong_twice_is_refused_in_one_sentence(writes: Writes) -> None:
     result = writes("def size(r):\n    return math.pi * r ** 2\n```").fill(request())
     assert (result.status, result.fills) == ("no_valid_fill", (OLD,))
-    assert result.message == "the new text no longer defines area"
+    assert result.message == "the new text no longer defines area, which the file still uses"
+
+
+def test_an_answer_that_may_lose_something_twice_is_taken_with_a_warning(writes: Writes) -> None:
+    old = "def area(r):\n    # of a circle\n    return math.pi * r\n"
+    new = "def area(r):\n    return math.pi * r ** 2\n"
+    result = writes(f"{new}```").fill(request(BEFORE + old, old))
+    assert (result.status, result.message) == ("ok", "")
+    assert result.fills == (old.replace("* r", "* r ** 2"),)  # the comment comes back
+    lost = "def size(r):\n    return math.pi * r ** 2\n"
+    result = writes(f"{lost}```").fill(request(BEFORE + OLD, OLD))
+    assert (result.status, result.fills) == ("ok", (lost,))
+    assert result.warnings == (result.warning,) == ("the new text no longer defines area",)
 
 
 def test_lines_beside_the_region_are_not_repeated(writes: Writes) -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from lacuna_model.editing.asked import Asked
-from lacuna_model.editing.change import AskedChange
+from lacuna_model.editing.change import Asked, AskedChange
 from lacuna_model.editing.names import is_configuration, names
 from lacuna_model.languages.registry import language_for
 

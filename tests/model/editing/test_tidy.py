@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.editing.judge import Judged
 from lacuna_model.editing.lines import as_it_stood, hunks, joined
 from lacuna_model.editing.tidy import tidied
 
@@ -107,4 +108,4 @@ def test_an_answer_that_has_only_the_addition_is_added() -> None:
 def test_an_answer_that_had_to_go_on_behind_a_missing_comma_ends_there() -> None:
     one = change("a.json", '  "a": {\n    "b": 1\n  },\n', "add c with the value 2", "{\n", '  "d": 3\n}\n')
     answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n, "": "and more",\n'
-    assert judged(one, answer) == ('  "a": {\n    "b": 1,\n    "c": 2\n  },\n', "")
+    assert judged(one, answer) == Judged('  "a": {\n    "b": 1,\n    "c": 2\n  },\n')

@@ -16,14 +16,14 @@ from lacuna_server.refactor import journal
 class Engine:
     """Fills every region with the next of some texts."""
 
-    def __init__(self, *fills: str, status: Status = "ok", message: str = "") -> None:
-        self.fills, self.status, self.message = list(fills), status, message
+    def __init__(self, *fills: str, status: Status = "ok", message: str = "", warning: str = "") -> None:
+        self.fills, self.status, self.message, self.warning = list(fills), status, message, warning
         self.requests: list[InfillRequest] = []
 
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = tuple(self.fills.pop(0) for _ in request.regions)
-        return InfillResult(self.status, fills, FillStats(), self.message)
+        return InfillResult(self.status, fills, FillStats(), self.message, warnings=(self.warning,))
 
 
 @pytest.fixture
@@ -56,6 +56,12 @@ def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) 
     assert done.written == (str(folder / "code.py"),)
     assert (folder / "code.py").read_text() == "a = 10\nb = <<fill>>\n"
     assert engine.requests[0].task == EditLines("ten times")
+
+
+def test_an_answer_says_what_to_look_at_in_the_diff(make: Make) -> None:
+    shown = make(Engine("b = 10\n", warning="the new text no longer defines a")).edit("code.py", "1:1", "ten times")
+    assert (shown.status, shown.message) == ("changed", "look at the diff: the new text no longer defines a")
+    assert "-a = 1" in shown.diff
 
 
 def test_gaps_are_filled_at_markers_or_a_position(make: Make, folder: Path) -> None:

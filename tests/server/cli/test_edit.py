@@ -33,6 +33,29 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
 
 
+def test_a_warning_stands_beside_the_diff(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.warnings = ("b = 20\r\n",), ("the new text no longer defines c",)
+    code, out, err = lacuna("edit", source, "--lines", "2:3", "-m", "count")
+    assert code == 0
+    assert b"+b = 20" in out
+    assert err == "lacuna: look at the diff: the new text no longer defines c\n"
+    code, out, _ = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--json")
+    assert json.loads(out)["warnings"] == ["the new text no longer defines c"]
+
+
+def test_a_place_of_a_refactor_whose_text_has_a_warning_stays(
+    lacuna: Lacuna, tmp_path: Path, engine: FakeEngine
+) -> None:
+    file = tmp_path / "code.py"
+    file.write_text("x = a.get(1)\n\nz = a.get(2)\n")
+    engine.fills, engine.warnings = ("y = 1\n", "z = 5\n"), ("the new text no longer defines x", "")
+    code, _, err = lacuna("refactor", "--instruction", "shorten", "a.get($X)", tmp_path, "--apply")
+    assert code == 0, err
+    assert "the new text no longer defines x; not changed" in err
+    assert "--min-confidence" not in err
+    assert file.read_text() == "x = a.get(1)\n\nz = 5\n"
+
+
 def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     source.write_bytes(b"a = 1\r\nb = 2\nc = 3\n")
     engine.fills = ("b = 20\n",)

@@ -22,13 +22,14 @@ class FakeEngine:
     def __init__(self, fills: tuple[str, ...] = (FIRST, SECOND), status: Status = "ok", message: str = "") -> None:
         self.fills, self.status, self.message = fills, status, message
         self.refused: tuple[str, ...] = ()
+        self.warnings: tuple[str, ...] = ()
         self.requests: list[InfillRequest] = []
 
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = self.fills[: len(request.regions)]
         stats = FillStats(nfe=3, tokens=4, ms=5.0)
-        return InfillResult(self.status, fills, stats, self.message, refused=self.refused)
+        return InfillResult(self.status, fills, stats, self.message, refused=self.refused, warnings=self.warnings)
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         result = self.fill(request)

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from lacuna_model.core.params import Region
 from lacuna_server import files
-from lacuna_server.console.excerpt import Excerpt, printable
+from lacuna_server.console.live import Excerpt, printable
 from lacuna_server.files import FileText
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20

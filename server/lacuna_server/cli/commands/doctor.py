@@ -1,9 +1,305 @@
-"""``lacuna doctor``: reports what is installed, the device, what is wrong and how to repair it."""
+"""``lacuna doctor``: reports what is installed, the device, what is wrong and how to repair it.
 
+Also what reads a model here, with its device and the time of a line.
+"""
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
 import typer
 
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import gpus, models
+from lacuna_server.wire import layers
+from lacuna_server.wire.layers import SettingsLayer
+
+
+class ReaderInfo(NamedTuple):
+    """The ``reader`` of a model (``own``, ``libllama``), its ``device``, and the ``library`` of libllama."""
+
+    reader: str
+    device: str
+    library: Path | None = None
+
+
+def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
+    """What reads a model under the settings ``found``; raises LacunaError where libllama is needed and missing."""
+    values = layers.effective(found)
+    backend, file = values["backend"].value, models.file(name)
+    other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
+    if models.folder(name) or backend == "own" or not (other or backend == "llama"):
+        return ReaderInfo("own", values["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
+    library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
+    return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
+
+
+def line_seconds(parameters: int) -> float | None:
+    """The seconds that a line takes with a model of so many weights, by what was measured here; None without that."""
+    measured = models.line_ms()
+    return None if measured is None else measured / 1e3 * parameters / models.LARGE_WEIGHTS
+
+
+def as_text(seconds: float | None) -> str:
+    """The time of a line for people."""
+    return "not measured" if seconds is None else f"{seconds:.2f} s a line"
+
+
+OLDEST_PYTHON = (3, 11)
+CPU_INFO = Path("/proc/cpuinfo")
+CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
+# Free space needed, as a multiple of a weight file's size: to fetch and prepare it, and only to prepare it.
+SPACE_NEEDED = 5.0
+SPACE_PREPARED = 3.2
+PAGE = 4096
+REINSTALL = "pip install --force-reinstall lacuna-code"
+
+
+class ReportLine(msgspec.Struct, frozen=True):
+    """One line of the report; ``mend`` tells how to repair it and is empty where that is not needed."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    mend: str = ""
+
+
+def run_all() -> list[ReportLine]:
+    """Run all checks in the order in which they are shown; the GPU checks run only where there is a GPU."""
+    found = [check() for check in CHECKS]
+    return found + [check() for check in GPU_CHECKS] if _has_gpu() else found
+
+
+def python() -> ReportLine:
+    """Check the interpreter's version, and report the platform."""
+    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return ReportLine("python", "fail", detail, "install Python 3.11 or newer")
+    return ReportLine("python", "ok", detail)
+
+
+def torch() -> ReportLine:
+    """Check that torch loads, and report its version."""
+    return _package("torch", "torch")
+
+
+def tokenizer() -> ReportLine:
+    """Check that the tokenizer library loads."""
+    return _package("tokenizer", "tokenizers")
+
+
+def weights_reader() -> ReportLine:
+    """Check that the GGUF reader loads."""
+    return _package("gguf", "gguf")
+
+
+def grammar() -> ReportLine:
+    """Check that tree-sitter parses Python."""
+    found = _package("grammar", "tree_sitter", distribution="tree-sitter")
+    if found.state != "ok":
+        return found
+    try:
+        parser = importlib.import_module("tree_sitter")
+        language = parser.Language(importlib.import_module("tree_sitter_python").language())
+        tree = parser.Parser(language).parse(b"x = 1\n")
+    except (ImportError, OSError, ValueError, TypeError) as error:
+        return ReportLine("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
+    if tree.root_node.has_error:
+        return ReportLine("grammar", "fail", "the Python grammar does not parse `x = 1`", REINSTALL)
+    version = importlib.metadata.version("tree-sitter-python")
+    return ReportLine("grammar", "ok", f"{found.detail}, python {version}")
+
+
+def device() -> ReportLine:
+    """Report the device that the model runs on."""
+    try:
+        module = importlib.import_module("torch")
+    except (ImportError, OSError):
+        return ReportLine("device", "fail", "unknown without torch", REINSTALL)
+    if module.cuda.is_available():
+        return ReportLine("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
+    return ReportLine("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
+
+
+def triton() -> ReportLine:
+    """Check that Triton compiles our kernels for the GPU."""
+    failure: str = importlib.import_module("lacuna_kernels.gpu").triton_failure()
+    if failure:
+        mend = "pip install triton, and a C compiler such as gcc"
+        return ReportLine("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
+    return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
+
+
+def flash_attn() -> ReportLine:
+    """Check that flash-attn is installed and supports the GPU."""
+    found = _package("flash-attn", "flash_attn")
+    if found.state != "ok":
+        mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
+        return ReportLine("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
+    if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
+        return ReportLine(
+            "flash-attn", "ok", f"{found.detail}, which does not support this GPU; torch's own attention is used"
+        )
+    return found
+
+
+def instructions() -> ReportLine:
+    """Check for the CPU instructions that fast 8-bit linear layers use."""
+    if not CPU_INFO.exists():
+        return ReportLine("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
+    words = set(CPU_INFO.read_text(errors="replace").split())
+    found = [flag for flag in CPU_FLAGS if flag in words]
+    detail = " ".join(found) or "none of " + " ".join(CPU_FLAGS)
+    if platform.machine() in ("x86_64", "AMD64") and "avx2" not in found:
+        return ReportLine("cpu", "warn", detail, "fills will be slow on this CPU")
+    return ReportLine("cpu", "ok", detail)
+
+
+def kernels() -> ReportLine:
+    """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
+    try:
+        native = importlib.import_module("lacuna_kernels.native")
+    except (ImportError, OSError):
+        return ReportLine("kernels", "fail", "unknown without torch", REINSTALL)
+    if not native.supported():
+        return ReportLine(
+            "kernels", "ok", "torch's own are used, because this CPU lacks the instructions that ours need"
+        )
+    try:
+        found = native.build(models.kernels_dir())
+    except OSError as error:
+        return ReportLine("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
+    return ReportLine("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
+
+
+def threads() -> ReportLine:
+    """Check that torch takes no more threads than this process may use cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        count = importlib.import_module("torch").get_num_threads()
+    except (ImportError, OSError):
+        count = 0
+    detail = f"{count} threads on {cores} cores"
+    if count > cores:
+        return ReportLine("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
+    return ReportLine("threads", "ok", detail)
+
+
+def model_files() -> ReportLine:
+    """Check that the default model's weights are on this machine and intact."""
+    chosen = layers.model(layers.read(Path()))
+    try:
+        models.require(chosen.name)
+    except LacunaError as error:
+        detail, _, mend = str(error).partition("; ")
+        return ReportLine("model", "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend)
+    path = models.folder(chosen.name) or models.weights(chosen.name)
+    return ReportLine("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
+
+
+def reader() -> ReportLine:
+    """Report what reads the default model: our own layers, or libllama; on which device, and the time of a line."""
+    found = layers.read(Path())
+    name = layers.model(found).name
+    try:
+        read = reading(name, found)
+    except LacunaError as error:
+        detail, _, mend = str(error).partition(": ")
+        return ReportLine("reader", "fail", detail, mend)
+    what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
+    info = next((one for one in models.known() if one.name == name), None)
+    speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
+    return ReportLine("reader", "ok", f"{what} on {read.device}{speed}")
+
+
+def configuration() -> ReportLine:
+    """Check the files with settings that hold in the current folder."""
+    found = layers.read(Path())
+    problems = layers.problems(found)
+    if problems:
+        return ReportLine("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
+    return ReportLine("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
+
+
+def registry() -> ReportLine:
+    """Report size and state of every model, and warn of damaged ones; the default model has its own check."""
+    states = [(info, *models.state(info)) for info in models.known()]
+    detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
+    for info, state, message in states:
+        if state == "damaged" and info.name != models.DEFAULT_MODEL:
+            return ReportLine("models", "warn", detail, message.partition("; ")[2])
+    return ReportLine("models", "ok", detail)
+
+
+def cache() -> ReportLine:
+    """Check that the cache folder is writable and has room for the missing files of the default model."""
+    folder = models.cache_dir()
+    mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
+    name = layers.model(layers.read(Path())).name
+    info = next((one for one in models.known() if one.name == name), None)  # own files need nothing
+    complete = info is None or models.location(info).is_file()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:  # permissions do not tell whether the disk can be written to
+            file.write(bytes(PAGE))
+            file.flush()
+    except OSError as error:
+        detail = f"{folder} cannot be written to ({error.strerror})"
+        if complete:
+            return ReportLine("cache", "warn", f"{detail}, so every start takes a few seconds longer", mend)
+        return ReportLine("cache", "fail", detail, mend)
+    free = shutil.disk_usage(existing).free
+    detail = f"{folder}, {free / 1e9:.1f} GB free"
+    needed = (SPACE_PREPARED if complete else SPACE_NEEDED) * (info.size if info is not None else 0)
+    if free < needed:
+        return ReportLine("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
+    return ReportLine("cache", "ok", detail)
+
+
+def _has_gpu() -> bool:
+    try:
+        found: bool = importlib.import_module("torch").cuda.is_available()
+    except (ImportError, OSError):
+        return False
+    return found
+
+
+def _package(name: str, module: str, *, distribution: str = "") -> ReportLine:
+    try:
+        importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        return ReportLine(name, "fail", f"{module} does not load: {error}", REINSTALL)
+    return ReportLine(name, "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}")
+
+
+CHECKS: tuple[Callable[[], ReportLine], ...] = (
+    python,
+    torch,
+    tokenizer,
+    weights_reader,
+    grammar,
+    device,
+    instructions,
+    kernels,
+    threads,
+    configuration,
+    model_files,
+    reader,
+    registry,
+    cache,
+)
+GPU_CHECKS: tuple[Callable[[], ReportLine], ...] = (triton, flash_attn)
+
 
 FAILED = 1
 STYLES = {"ok": "green", "warn": "magenta", "fail": "bold red"}
@@ -13,8 +309,6 @@ def doctor(json_output: JsonOption = False) -> None:
     """Check the installation, and print one line per check; exit with 1 if a check fails."""
     from rich.console import Console
     from rich.text import Text
-
-    from lacuna_server.cli.checks import run_all
 
     console = Console()
     with Console(stderr=True).status("checking"):

@@ -61,7 +61,7 @@ def edit(
     """Rewrite lines A to B of FILE as the instruction says, and print the diff; nothing outside these lines changes.
 
     The file changes only with --write. The old text is the draft: lines that stay cost little time. A new text that
-    loses what nobody asked to change is refused.
+    breaks the file is refused; where it may lose something that nobody asked to change, a line beside the diff says so.
     """
     task = EditLines.by(instruction)
     document = files.read(file)

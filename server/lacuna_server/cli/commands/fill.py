@@ -208,7 +208,7 @@ def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
 
 def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
     """Asks for each gap, and writes the taken fills at the end; returns whether every document has a valid fill."""
-    from lacuna_server.cli.commands.fill_interactive import Review
+    from lacuna_server.cli.reviewing import Review
 
     review, usable = Review(), True
     texts: list[tuple[FileText, str]] = []
@@ -321,6 +321,8 @@ def explain(result: InfillResult, whose: str = "") -> None:
         output.say(whose + (result.message or "the deadline ran out: this is the longest valid part"))
     elif result.message:
         output.say(whose + result.message)
+    if result.warning:
+        output.say(f"{whose}look at the diff: {result.warning}")
 
 
 def conclude(result: InfillResult, advice: Iterable[str] = ()) -> None:

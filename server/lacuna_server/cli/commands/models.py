@@ -14,7 +14,7 @@ from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import Choice, ModelInfo, SourceName
-from lacuna_server.cli.checks import as_text, line_seconds, reading
+from lacuna_server.cli.commands.doctor import as_text, line_seconds, reading
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 

@@ -1,21 +1,28 @@
-"""``lacuna setup`` and ``lacuna uninstall``: from an installed program to suggestions in the editors, and back."""
+"""``lacuna setup`` and ``lacuna uninstall``: from an installed program to suggestions in the editors, and back.
 
+The editors on this machine, and what to paste into the settings of each so that it uses this installation.
+"""
+
+import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
+import msgspec
 import typer
 
+import lacuna_server
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
-from lacuna_server.cli.checks import as_text, line_seconds
 from lacuna_server.cli.commands import serve
+from lacuna_server.cli.commands.doctor import as_text, line_seconds
 from lacuna_server.cli.commands.models import (
     PREPARED,
     confirm,
@@ -34,8 +41,82 @@ from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
     from lacuna_model.hub.download import Progress
-    from lacuna_server.cli.editors import EditorProgram
     from lacuna_server.client.starting import Address
+
+# Not lacuna-lsp: the folder of an installation's commands may not be on the path.
+LANGUAGE_SERVER = (sys.executable, "-I", "-m", "lacuna_lsp")
+VS_CODES = {
+    "code": "VS Code",
+    "code-insiders": "VS Code Insiders",
+    "codium": "VSCodium",
+    "cursor": "Cursor",
+    "windsurf": "Windsurf",
+}
+
+
+class EditorProgram(msgspec.Struct, frozen=True):
+    """An editor: its program, the file of its settings, the text to paste there, and what else to do ("": nothing)."""
+
+    name: str
+    program: str
+    file: str
+    paste: str
+    also: str = ""
+
+
+def editor_programs(url: str) -> list[EditorProgram]:
+    """The editors on the path, for a service at ``url``."""
+    programs = [(name, shutil.which(name)) for name in (*VS_CODES, *OTHERS)]
+    return [
+        _vs_code(name, program) if name in VS_CODES else OTHERS[name](program, url)
+        for name, program in programs
+        if program is not None
+    ]
+
+
+def neovim_plugin() -> Path:
+    """The folder of the plugin for Neovim: a part of the wheel, or of the clone that is installed."""
+    package = Path(lacuna_server.__file__).parent
+    return next(
+        folder for folder in (package / "neovim", package.parents[1] / "editor-clients/neovim") if folder.is_dir()
+    )
+
+
+def _vs_code(name: str, program: str) -> EditorProgram:
+    paste = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
+    also = "install the extension, the .vsix of this platform, by Extensions: Install from VSIX..."
+    return EditorProgram(VS_CODES[name], program, "settings.json", paste, also)
+
+
+def _neovim(program: str, url: str) -> EditorProgram:
+    command = ", ".join(map(_lua, LANGUAGE_SERVER))
+    paste = (
+        f"vim.opt.runtimepath:append({_lua(str(neovim_plugin()))})\n"
+        f"vim.lsp.config('lacuna', {{ cmd = {{ {command} }} }})\n"
+        "vim.lsp.enable('lacuna')"
+    )
+    return EditorProgram("Neovim", program, "~/.config/nvim/init.lua", paste)
+
+
+def _vim(program: str, url: str) -> EditorProgram:
+    paste = f"let g:llama_config = {{ 'endpoint_fim': '{url}/infill' }}"
+    return EditorProgram("Vim", program, "~/.vimrc", paste, "install llama.vim, which asks this service")
+
+
+def _zed(program: str, url: str) -> EditorProgram:
+    service = {"api_url": f"{url}/v1/completions", "model": "lacuna", "prompt_format": "qwen"}
+    settings = {"provider": "open_ai_compatible_api", "open_ai_compatible_api": service}
+    return EditorProgram("Zed", program, "settings.json", f'"edit_predictions": {json.dumps(settings)}')
+
+
+def _lua(text: str) -> str:
+    """A string of Lua."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+OTHERS: dict[str, Callable[[str, str], EditorProgram]] = {"nvim": _neovim, "vim": _vim, "zed": _zed}
+
 
 # What Lacuna keeps in the cache folder, which may be shared with other programs.
 CACHED = ("downloads", "kernels", "models", "names", "prepared", "speed", "workspaces")
@@ -62,9 +143,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
         choice = _fetched(found, report)
         report("start", 0, 0)
         address = _started(found)
-    from lacuna_server.cli import editors
-
-    there = editors.found(address.url)
+    there = editor_programs(address.url)
     if json_output:
         told = {"model": choice.name, "why": choice.why, "service": address.url, "editors": there}
         output.print_json(told | {"fixed": _is_fixed(address.url, found)})
@@ -145,8 +224,6 @@ def _switch(choice: Choice) -> list[str]:
 
 
 def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]", *, fixed: bool) -> str:
-    from lacuna_server.cli import editors
-
     lines = [f"model    {choice.name}: {choice.why}", *_switch(choice), f"service  {url}"]
     if not fixed:
         lines += [
@@ -157,7 +234,7 @@ def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]", *, fixed
         lines += ["", f"{editor.name} ({editor.program}): paste into {editor.file}"]
         lines += [f"  {line}" for line in editor.paste.splitlines()]
         lines += [f"and {editor.also}"] * bool(editor.also)
-    lines += ["", "Any other editor that speaks LSP runs: " + " ".join(editors.LANGUAGE_SERVER)]
+    lines += ["", "Any other editor that speaks LSP runs: " + " ".join(LANGUAGE_SERVER)]
     lines += ["", "Next: open a file in your editor, and type. Or try it here: lacuna complete FILE --at LINE:COL"]
     lines += ["If something does not work, lacuna doctor says what."]
     return "\n".join(lines) + "\n"

@@ -15,9 +15,8 @@ from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.text.lines import splice
 from lacuna_server.refactor.places.pattern import TEXTS, written_children
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.excerpt import Excerpts
 from lacuna_server.refactor.rewriting.operands import needs_brackets
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
+from lacuna_server.refactor.rewriting.rewrite import Excerpts, LeftOut, Part, Rewrite
 
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
 # What stands for a hole until it is filled.

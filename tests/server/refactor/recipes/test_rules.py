@@ -2,8 +2,7 @@ import pytest
 from tests.server.refactor.bench import Bench, Scripted
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.recipes import by_recipe, recipes
-from lacuna_server.refactor.recipes.rules import rule_sets
+from lacuna_server.refactor.recipes import by_recipe, recipes, rule_sets
 
 DOCSTRINGS = [
     (

@@ -12,7 +12,7 @@ from tests.model.llama import shapes
 from lacuna_kernels import gpu, instruction_sets, native
 from lacuna_model.hub import gpus, models, speed
 from lacuna_model.llama import library
-from lacuna_server.cli import checks
+from lacuna_server.cli.commands import doctor as checks
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.model.llama import shapes
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region, Snippet
 from lacuna_model.editing.part import MAX_TOKENS, EditedPart
-from lacuna_model.editing.window_prompt import LINES_BEFORE, window_layout
+from lacuna_model.editing.prompts import LINES_BEFORE, window_layout
 from lacuna_model.engine import Engine
 from lacuna_model.llama.loading import LoadedLlama, load_llama
 
