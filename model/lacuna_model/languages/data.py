@@ -1,6 +1,8 @@
-"""YAML."""
+"""Languages of data: JSON, TOML and YAML, which strict parsers read in the end."""
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,8 +20,96 @@ from lacuna_model.languages.language import (
     StrictParsers,
     kinds,
 )
+from lacuna_model.languages.predicates import COMMENTS, Predicate, text_matches
 
-_LEXICON = Lexicon(
+_JSON_LEXICON = Lexicon(
+    heads=(b"", b'"x": ', b', "x": ', b", "),
+    field=b'"x": 0',
+    links=(b'"x"',),
+    line_comment=(),
+    block_comment=(),
+    quotes=(b'"',),
+    operand=b"0",
+    body=b"",
+    terminator=b"",
+)
+_JSON_PLACES = """
+(document (_) @root)
+(string) @line
+"""
+
+
+def _first_value(node: Node) -> bool:
+    """Whether a node is the only value of a text; comments may be around it."""
+    before = node.prev_named_sibling
+    while before is not None and before.type in COMMENTS:
+        before = before.prev_named_sibling
+    return node.type in COMMENTS or before is None
+
+
+_JSON_FITS: dict[str, Predicate] = {"root": _first_value, "line": text_matches(rb"[^\x00-\x1f]*")}
+# A string of JSON, or a comment as some of its readers accept it.
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def _commented_json(text: str) -> object:
+    """Parse JSON with comments, which are replaced with blanks."""
+    return json.loads(_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text))
+
+
+_JSON_NEUTRAL = ('"_": 0', '"_": 0,', ', "_": 0', "0", "0,", ", 0", "_", '"', ": 0", ": 0}", "0}", "0]", "]", "}")
+
+JSON = Language(
+    "json",
+    (".json",),
+    "tree_sitter_json",
+    lexicon=_JSON_LEXICON,
+    rules=Rules(_JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
+    declarations=Declarations("string", {"pair": KEY}, kinds("object")),
+    strict=StrictParsers((json.loads, _commented_json), ("", *_JSON_NEUTRAL), 200_000),
+)
+
+
+_TOML_LEXICON = Lexicon(
+    links=(b" = 0", b"]"),
+    line_comment=(b"#",),
+    block_comment=(),
+    quotes=(b'"""', b"'''", b'"', b"'"),
+    operand=b"0",
+    body=b" = 0",
+    terminator=b"",
+)
+MAX_DOTS = 1000  # in a line: the time of TOML's parser is quadratic in them
+
+
+def _toml(text: str) -> object:
+    """Parse TOML, unless a key may have so many parts that this takes seconds."""
+    return tomllib.loads(text) if all(line.count(".") < MAX_DOTS for line in text.split("\n")) else None
+
+
+def _table(_table: Node, key: Node) -> int:
+    """The weight of a table, 0 for a dotted name: it may be part of each of several others."""
+    return 0 if key.type == "dotted_key" else 1
+
+
+_TOML_KEY = Role("", "key", 1)
+_TOML_NEUTRAL = ("", "_", "_ = 0", " = 0", "0", '"', "]", "_]", "0]", "0}", "'")
+
+TOML = Language(
+    "toml",
+    (".toml",),
+    "tree_sitter_toml",
+    lexicon=_TOML_LEXICON,
+    declarations=Declarations(
+        "bare_key quoted_key dotted_key",
+        {"pair": _TOML_KEY, "table": Role("", "key", _table)},
+        kinds("document table table_array_element inline_table"),
+    ),
+    strict=StrictParsers((_toml,), _TOML_NEUTRAL, 30_000),
+)
+
+
+_YAML_LEXICON = Lexicon(
     links=(b": x", b":"),
     line_comment=(b"#",),
     block_comment=(),
@@ -103,20 +193,20 @@ def _single(pair: Node, _child: Node) -> int:
     return 0 if pair.parent is not None and pair.parent.type == "flow_sequence" else CLASH
 
 
-_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'", "{}")
+_YAML_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'", "{}")
 
 YAML = Language(
     "yaml",
     (".yaml", ".yml"),
     "tree_sitter_yaml",
     aliases=("yml",),
-    lexicon=_LEXICON,
+    lexicon=_YAML_LEXICON,
     rules=Rules("(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
     declarations=Declarations(
         "flow_node",
         {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", _single)},
         kinds("block_mapping flow_mapping"),
     ),
-    strict=StrictParsers((_yaml_document, _yaml_stream), _NEUTRAL, 20_000),
+    strict=StrictParsers((_yaml_document, _yaml_stream), _YAML_NEUTRAL, 20_000),
     breaks_parser=_breaks_scanner,
 )
