@@ -23,8 +23,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
-from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.faults import indentation_faults, tree_faults
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
