@@ -10,7 +10,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, product, takewhile
 
 import yaml
@@ -38,10 +38,11 @@ class Compiler:
 
     def __init__(self, text: bytes, gaps: Gaps) -> None:
         self._text, self._gaps = text, gaps
+        self._compiles = lru_cache(maxsize=4)(python_compiles)  # a fill is checked again at the end
 
     def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
         """The error of the document with fills (the byte ranges ``spans`` of its ``text``)."""
-        return frozenset() if python_compiles(text) or not self._reads else frozenset({Fault("SYNTAX", *spans[-1])})
+        return frozenset() if self._compiles(text) or not self._reads else frozenset({Fault("SYNTAX", *spans[-1])})
 
     @cached_property
     def _reads(self) -> bool:
@@ -66,7 +67,6 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
         yield line.join([*heads, bare[-1]])
 
 
-@work.cached(maxsize=4)  # a fill is checked again at the end
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; one that is too large to compile, or nested too deeply, counts as valid."""
     if len(text) > LARGEST:
