@@ -1,8 +1,8 @@
 """What reads a file in the end: CPython's compiler, and strict parsers of data languages.
 
 They reject more than a grammar does: a ``return`` outside of a function, a table twice in TOML, two documents in JSON.
-One is used only if it reads the document with neutral text in its gaps, so no fill is blamed for errors elsewhere, for
-a laxer dialect, or for syntax that is newer than this interpreter.
+None is asked of a document that it cannot read whatever its gaps hold, so no fill is blamed for errors elsewhere, for a
+laxer dialect, or for syntax that is newer than this interpreter.
 """
 
 import json
@@ -11,7 +11,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, product, takewhile
+from itertools import accumulate, chain, product
+from typing import NamedTuple
 
 import yaml
 
@@ -26,11 +27,30 @@ COMPILED_NS, PARSED_NS = 270, 400  # of work, for each byte
 MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
-LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
+LINES = (
+    b"pass",
+    b"if x: pass",
+    b"if x:",
+    b"try:",
+    b"except:",
+    b"except: pass",
+    b"finally: pass",
+    b"else:",
+    b"case _:",
+    b"x,",
+)
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()
+CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
+
+
+class CompilerError(NamedTuple):
+    """The line (from 1) of CPython's error, and whether a block or a clause is missing before it."""
+
+    line: int
+    lacks_block: bool
 
 
 class Compiler:
@@ -42,43 +62,72 @@ class Compiler:
 
     def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
         """The error of the document with fills (the byte ranges ``spans`` of its ``text``)."""
-        return frozenset() if self._compiles(text) or not self._reads else frozenset({Fault("SYNTAX", *spans[-1])})
+        return frozenset() if self._compiles(text) or self._is_unread else frozenset({Fault("SYNTAX", *spans[-1])})
 
     @cached_property
-    def _reads(self) -> bool:
-        """Whether the compiler reads the document with some neutral fill; asked once, so no proof pays for it."""
-        since = work.spent()
-        texts = list(_neutral(self._text, self._gaps))
-        read = takewhile(lambda size: size <= MOST_COMPILED, accumulate(map(len, texts)))
-        found = any(python_compiles(text) for text, _ in zip(texts, read, strict=False))
+    def _is_unread(self) -> bool:
+        """Whether the compiler reads the document with no neutral fill, for an error that is not near its gaps.
+
+        Asked once, so the proof that asks first does not pay for it.
+        """
+        since, is_elsewhere = work.spent(), False
+        filled = list(_neutral(self._text, self._gaps))
+        sizes = accumulate(len(text) for text, _ in filled)
+        for (text, spans), size in zip(filled, sizes, strict=True):
+            error = error_of(text) if size <= MOST_COMPILED else None
+            if error is None:
+                is_elsewhere = is_elsewhere and size > MOST_COMPILED
+                break
+            is_elsewhere = is_elsewhere or not any(_is_near(error, text, *span) for span in spans)
         work.spend(since - work.spent())
-        return found
+        return is_elsewhere
 
 
-def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
-    """The text with each neutral fill in its gaps, then with each neutral line in place of the gaps' lines."""
+def _is_near(error: CompilerError, text: bytes, start: int, end: int) -> bool:
+    """Whether an error is in the line of a fill, or in the next one of code, which lacks what should precede it."""
+    last = next_code_line(text, end) if error.lacks_block else end
+    return text.count(b"\n", 0, start) < error.line <= text.count(b"\n", 0, last) + 1
+
+
+def next_code_line(text: bytes, position: int) -> int:
+    """The end of the first line after the position's own that is neither blank nor a comment."""
+    found = CODE_LINE.search(text, position)
+    return len(text) if found is None else found.end()
+
+
+def _neutral(text: bytes, gaps: Gaps) -> Iterator[tuple[bytes, Gaps]]:
+    """The text with each neutral fill in its gaps, then with each neutral line in place of the gaps' lines.
+
+    Each comes with the byte ranges of what was filled in.
+    """
     bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
     pieces = [text[begin:stop] for begin, stop in zip(bounds[::2], bounds[1::2], strict=True)]
-    for end in ENDS:
-        yield end.join(pieces)
     bare = [pieces[0], *(piece[max(piece.find(b"\n"), 0) :] for piece in pieces[1:])]
     heads = [piece[: len(piece) - len(piece.rpartition(b"\n")[2].lstrip())] for piece in bare[:-1]]
-    for line in LINES:
-        yield line.join([*heads, bare[-1]])
+    for parts, fill in chain(product([pieces], ENDS), product([[*heads, bare[-1]]], LINES)):
+        ends = accumulate(len(part) + len(fill) for part in parts[:-1])
+        yield fill.join(parts), [(end - len(fill), end) for end in ends]
 
 
 def python_compiles(text: bytes) -> bool:
-    """Whether CPython compiles a text; one that is too large to compile, or nested too deeply, counts as valid."""
+    """Whether CPython compiles a text; one that is too large or too deep to compile counts as valid."""
+    return error_of(text) is None
+
+
+def error_of(text: bytes) -> CompilerError | None:
+    """Return CPython's error in a text; None in one that is too large or too deep to compile."""
     if len(text) > LARGEST:
-        return True
+        return None
     work.spend(len(text) * COMPILED_NS)
     try:
         compiled(text)
-    except (SyntaxError, ValueError):  # ValueError: null bytes
-        return False
+    except SyntaxError as error:
+        return CompilerError(error.lineno or 1, isinstance(error, IndentationError) or "'except'" in str(error.msg))
+    except ValueError:  # null bytes
+        return CompilerError(text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, lacks_block=False)
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
-        return True
-    return True
+        return None
+    return None
 
 
 def compiled(text: bytes) -> None:

@@ -1,7 +1,6 @@
 """A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
@@ -12,7 +11,7 @@ from tree_sitter import Point, Tree
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError, advance
-from lacuna_model.syntax.compilers import Compiler, Strict
+from lacuna_model.syntax.compilers import Compiler, Strict, next_code_line
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
@@ -31,7 +30,6 @@ from lacuna_model.text.lines import splice
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
-CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 
 Spans = Sequence[tuple[int, int]]
 
@@ -233,12 +231,6 @@ class Document:
     def _kept(self) -> Sequence[KeptString | None]:
         """The strings that one-line fills have to stay in."""
         return kept_strings(self._original.unfilled) if self._in_line else [None] * len(self._gaps)
-
-
-def next_code_line(text: bytes, position: int) -> int:
-    """The end of the first line after the position's own that is neither blank nor a comment."""
-    found = CODE_LINE.search(text, position)
-    return len(text) if found is None else found.end()
 
 
 def parses(text: bytes, language: Language) -> bool:
