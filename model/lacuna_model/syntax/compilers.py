@@ -1,18 +1,18 @@
 """What reads a file in the end: CPython's compiler, and strict parsers of data languages.
 
 They reject more than a grammar does: a ``return`` outside of a function, a table twice in TOML, two documents in JSON.
-None is asked of a document that it cannot read whatever its gaps hold, so no fill is blamed for errors elsewhere, for a
-laxer dialect, or for syntax that is newer than this interpreter.
+No fill is blamed for errors that the document has with neutral text in its gaps, for a laxer dialect, or for syntax that
+is newer than this interpreter: that is left to the grammar.
 """
 
 import json
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, product
-from typing import NamedTuple
+from itertools import product
 
 import yaml
 
@@ -29,7 +29,6 @@ MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a docum
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (
     b"pass",
-    b"if x: pass",
     b"if x:",
     b"try:",
     b"except:",
@@ -42,15 +41,12 @@ LINES = (
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()
+NEWEST = (3, 14)  # an interpreter from this version on reads all that follows
+NEWER = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+)
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
-
-
-class CompilerError(NamedTuple):
-    """The line (from 1) of CPython's error, and whether a block or a clause is missing before it."""
-
-    line: int
-    lacks_block: bool
 
 
 class Compiler:
@@ -58,35 +54,46 @@ class Compiler:
 
     def __init__(self, text: bytes, gaps: Gaps) -> None:
         self._text, self._gaps = text, gaps
-        self._compiles = lru_cache(maxsize=4)(python_compiles)  # a fill is checked again at the end
+        self._line_of_error = lru_cache(maxsize=4)(line_of_error)  # a fill is checked again at the end
 
     def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
-        """The error of the document with fills (the byte ranges ``spans`` of its ``text``)."""
-        return frozenset() if self._compiles(text) or self._is_unread else frozenset({Fault("SYNTAX", *spans[-1])})
+        """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
+
+        An error counts if it is at a fill, or on the next line of code, or on a line where the document has none with
+        neutral fills; none does in a document that may be newer than the interpreter.
+        """
+        line = self._line_of_error(text)
+        if line is None or self._may_be_newer:
+            return frozenset()
+        for start, end in spans:
+            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+                return frozenset({Fault("SYNTAX", start, end)})
+        before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
+        known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral_lines
+        return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
+
+    @property
+    def _may_be_newer(self) -> bool:
+        """Whether the interpreter cannot read the document with any neutral fill, and something in it looks newer."""
+        return sys.version_info < NEWEST and NEWER.search(self._text) is not None and bool(self._neutral_lines)
 
     @cached_property
-    def _is_unread(self) -> bool:
-        """Whether the compiler reads the document with no neutral fill, for an error that is not near its gaps.
+    def _neutral_lines(self) -> frozenset[int]:
+        """The lines of the errors with neutral fills, as far as is tried; none if one of them gives no error.
 
         Asked once, so the proof that asks first does not pay for it.
         """
-        since, is_elsewhere = work.spent(), False
-        filled = list(_neutral(self._text, self._gaps))
-        sizes = accumulate(len(text) for text, _ in filled)
-        for (text, spans), size in zip(filled, sizes, strict=True):
-            error = error_of(text) if size <= MOST_COMPILED else None
-            if error is None:
-                is_elsewhere = is_elsewhere and size > MOST_COMPILED
+        since, lines, size = work.spent(), set[int](), 0
+        for filled in _neutral(self._text, self._gaps):
+            line, size = line_of_error(filled), size + len(filled)
+            if line is None:
+                lines.clear()
                 break
-            is_elsewhere = is_elsewhere or not any(_is_near(error, text, *span) for span in spans)
+            lines.add(line)
+            if size > MOST_COMPILED:
+                break
         work.spend(since - work.spent())
-        return is_elsewhere
-
-
-def _is_near(error: CompilerError, text: bytes, start: int, end: int) -> bool:
-    """Whether an error is in the line of a fill, or in the next one of code, which lacks what should precede it."""
-    last = next_code_line(text, end) if error.lacks_block else end
-    return text.count(b"\n", 0, start) < error.line <= text.count(b"\n", 0, last) + 1
+        return frozenset(lines)
 
 
 def next_code_line(text: bytes, position: int) -> int:
@@ -95,36 +102,34 @@ def next_code_line(text: bytes, position: int) -> int:
     return len(text) if found is None else found.end()
 
 
-def _neutral(text: bytes, gaps: Gaps) -> Iterator[tuple[bytes, Gaps]]:
-    """The text with each neutral fill in its gaps, then with each neutral line in place of the gaps' lines.
-
-    Each comes with the byte ranges of what was filled in.
-    """
+def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
+    """The text with each neutral fill in its gaps, then with each neutral line in place of the gaps' lines."""
     bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
     pieces = [text[begin:stop] for begin, stop in zip(bounds[::2], bounds[1::2], strict=True)]
+    for end in ENDS:
+        yield end.join(pieces)
     bare = [pieces[0], *(piece[max(piece.find(b"\n"), 0) :] for piece in pieces[1:])]
     heads = [piece[: len(piece) - len(piece.rpartition(b"\n")[2].lstrip())] for piece in bare[:-1]]
-    for parts, fill in chain(product([pieces], ENDS), product([[*heads, bare[-1]]], LINES)):
-        ends = accumulate(len(part) + len(fill) for part in parts[:-1])
-        yield fill.join(parts), [(end - len(fill), end) for end in ends]
+    for line in LINES:
+        yield line.join([*heads, bare[-1]])
 
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; one that is too large or too deep to compile counts as valid."""
-    return error_of(text) is None
+    return line_of_error(text) is None
 
 
-def error_of(text: bytes) -> CompilerError | None:
-    """Return CPython's error in a text; None in one that is too large or too deep to compile."""
+def line_of_error(text: bytes) -> int | None:
+    """Return the line (from 1) of CPython's error in a text; None in one that is too large or too deep to compile."""
     if len(text) > LARGEST:
         return None
     work.spend(len(text) * COMPILED_NS)
     try:
         compiled(text)
     except SyntaxError as error:
-        return CompilerError(error.lineno or 1, isinstance(error, IndentationError) or "'except'" in str(error.msg))
+        return error.lineno or 1
     except ValueError:  # null bytes
-        return CompilerError(text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, lacks_block=False)
+        return text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None
