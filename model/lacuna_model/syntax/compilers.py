@@ -1,8 +1,8 @@
 """What reads a file in the end: CPython's compiler, and strict parsers of data languages.
 
 They reject more than a grammar does: a ``return`` outside of a function, a table twice in TOML, two documents in JSON.
-No fill is blamed for errors that the document has with neutral text in its gaps, for a laxer dialect, or for syntax that
-is newer than this interpreter: that is left to the grammar.
+No fill is blamed for errors that the document has with neutral text in its gaps, for a laxer dialect, or for syntax
+that is newer than this interpreter: that is left to the grammar.
 """
 
 import json
