@@ -4,10 +4,8 @@ This package imports nothing of the others.
 """
 
 from lacuna_kernels.attention import FoldedMask, attention, attention_dtype, empty_keys, fold_mask
-from lacuna_kernels.elementwise import add_rms_norm, rms_norm, rotary
 from lacuna_kernels.gpu import MAX_ROWS
-from lacuna_kernels.products import product
-from lacuna_kernels.unmask import likeliest, unmask
+from lacuna_kernels.operations import add_rms_norm, likeliest, product, rms_norm, rotary, unmask
 
 __all__ = [
     "MAX_ROWS",

@@ -1,18 +1,23 @@
-"""The command ``lacuna-lsp``: selects the transport and the engine."""
+"""The command ``lacuna-lsp``: selects the transport and the engine, and writes the log file."""
 
 import argparse
+import contextlib
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from lacuna_lsp import logs
 from lacuna_lsp.client import opening
 from lacuna_model.core.errors import RequestError
-from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start
+from lacuna_model.hub.atomic import PRIVATE
+from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start, log_path
 
 # The token that clients of --ws must send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
+TURN_OVER_BYTES = 1_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        logs.configure(options.log_level)
+        configure_log(options.log_level)
     except RequestError as error:
         parser.error(str(error))
     locate = _engine_at(options.engine)
@@ -101,3 +106,27 @@ def _engine_at(url: str | None) -> Callable[..., Awaitable[Address]]:
         return Address(url, token) if token else address_at(url)
 
     return given
+
+
+class PrivateFile(RotatingFileHandler):
+    """A log that only this user can read, also after it was turned over."""
+
+    def _open(self) -> TextIOWrapper:
+        def opened(name: str, flags: int) -> int:
+            return os.open(name, flags, PRIVATE)
+
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=opened)
+
+
+def configure_log(level: str) -> None:
+    """Logs records of ``level`` and above; records that contain users' code only at DEBUG."""
+    path = log_path("lsp")
+    form = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    logging.raiseExceptions = False  # an error while logging is ignored, such as a full disk
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    handler = PrivateFile(path, maxBytes=TURN_OVER_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    logging.basicConfig(handlers=[handler], level=level, format=form)
+    if level != "DEBUG":
+        for name in ("pygls", "websockets"):
+            logging.getLogger(name).setLevel(logging.WARNING)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.client.errors import StaleError
+from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
@@ -26,13 +26,13 @@ from lacuna_lsp.edit.arguments import (
     read,
 )
 from lacuna_lsp.edit.bulk import DocumentEdits, propose
-from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import offers
 from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
-from lacuna_lsp.suggest.parts import first_part
+from lacuna_lsp.suggest.items import first_part
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
+from lacuna_server.client.starting import log_path
 from lacuna_server.refactor.plan import PlannedEdit
 
 SHOW_REFUSED = "Show what it wrote"
@@ -64,13 +64,13 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         "suggest": ls.session.settings.suggest,
         "snoozedS": ls.inline.snoozed_s,
         "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
-        "log": str(log_path()),
+        "log": str(log_path("lsp")),
     }
 
 
 async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Opens the log if the client can; returns its path."""
-    path = log_path()
+    path = log_path("lsp")
     if shows_documents(ls.client_capabilities):
         await ls.show_file(path)
     return {"path": str(path)}
@@ -165,7 +165,7 @@ async def show_refused(ls: Server, message: str, diff: str) -> None:
     """Tells the user why a text was refused; a button opens a diff of it."""
     if not await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
         return
-    path = log_path().with_name("refused.diff")
+    path = log_path("lsp").with_name("refused.diff")
     with atomic.replacing(path, private=True) as stream:
         stream.write(diff.encode())
     await ls.show_file(path)

@@ -15,8 +15,7 @@ from lsprotocol import types
 from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.client.errors import CancelledByUserError, code
+from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession, code
 from lacuna_lsp.client.news import AT_ONCE_S, LoadingProgress, News
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
 from lacuna_lsp.client.settings import shows_progress

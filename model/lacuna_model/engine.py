@@ -42,9 +42,7 @@ from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
-from lacuna_model.workspace.project import Project
-from lacuna_model.workspace.snippets_only import snippets_only
-from lacuna_model.workspace.workspaces import Workspaces
+from lacuna_model.workspace.project import Project, Workspaces, snippets_only
 
 # Bytes before a gap that suffice to find the text that is healed.
 HEALED_BYTES = 400

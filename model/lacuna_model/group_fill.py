@@ -16,11 +16,10 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.names import NameJudge
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
-from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, log_prob_of
 from lacuna_model.decode.known_first import KnownFirst
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
@@ -177,7 +176,7 @@ def _in_open_delivery(gate: Gate, text: bytes, region: Region, tokens: TokenText
 def _in_closed_delivery(tokens: TokenText) -> Judge:
     """Judges by the probabilities of the tokens alone."""
     return lambda delivered, fill: Judgement(
-        confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokens)
+        lines_right(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokens)
     )
 
 
@@ -223,11 +222,9 @@ def encoded(
 
 def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
     """The log-probability of each line, given those before it, by the probabilities of the texts up to their ends."""
-    sums = [0.0, *map(confidence.log_prob, lines)]
+    sums = [0.0, *map(log_prob_of, lines)]
     # Of lines after the least sum nothing is known.
-    return tuple(
-        confidence.LEAST if after <= confidence.LEAST + 1 else after - before for before, after in pairwise(sums)
-    )
+    return tuple(LEAST_SUM if after <= LEAST_SUM + 1 else after - before for before, after in pairwise(sums))
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

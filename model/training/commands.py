@@ -45,7 +45,7 @@ def corpus(
 ) -> None:
     """Build the training corpus from its list of packages."""
     from training.corpus import build_packages
-    from training.stored.packages import read_packages
+    from training.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
     with _bar() as progress:
@@ -63,8 +63,8 @@ def edits(
 ) -> None:
     """Make examples of next edits from consecutive releases of packages; those in the ledger stay as they are."""
     from training.corpus import benchmarks_of
-    from training.edits.releases import LEDGER, make
-    from training.stored.packages import read_packages
+    from training.edits import LEDGER, make
+    from training.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
     (out / "downloads").mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def masks(
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
     from lacuna_model.hub import models
     from lacuna_model.loading import rows_file
-    from training.masks.main import ARTEFACT, train
+    from training.masks.training import NAME, train
 
     path = models.folder(model) or models.weights(model)
     with output.counting("share of the time, in thousandths", 1000) as advance:
@@ -109,7 +109,7 @@ def masks(
             say=output.say,
             advance=advance,
         )
-    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/loading/rows")
+    output.say(f"the mask rows are {out / NAME}.safetensors; what ships is in model/lacuna_model/loading/rows")
 
 
 def rows(
@@ -126,7 +126,7 @@ def rows(
 ) -> None:
     """Train additions to rows of tokens, and report at thirds how many held-out answers are right."""
     from lacuna_model.hub import models
-    from training.rows.main import train
+    from training.rows.training import train
 
     path = models.folder(model) or models.weights(model)
     with output.counting("share of the time, in thousandths", 1000) as advance:

@@ -8,20 +8,14 @@ from pathlib import Path
 
 from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.hub import atomic
-from training.sifting.benchmarks import Benchmarks
-from training.sifting.duplicates import Duplicates
-from training.sifting.sift import Job, Sifted, sift_all
-from training.sources.archives import read_archive
-from training.sources.debian import DebianLibraries, DebianSources
-from training.sources.npm import Npm
-from training.sources.pypi import PyPI
-from training.sources.source import Source
-from training.stored.documents import Document, DocumentWriter
-from training.stored.manifest import Manifest, PackageRecord, Total
-from training.stored.packages import CorpusError, Package, Role
+from training.archives import Registry, read_archive
+from training.packages import CorpusError, Package, Role
+from training.registries import DebianLibraries, DebianSources, Npm, PyPI
+from training.sifting import Benchmarks, Duplicates, Job, Sifted, sift_all
+from training.stored import Document, DocumentWriter, Manifest, PackageRecord, Total
 
 Progress = Callable[[int, int, str], None]
-SOURCES: Mapping[str, Source] = {
+SOURCES: Mapping[str, Registry] = {
     "pypi": PyPI(),
     "npm": Npm(),
     "debian-source": DebianSources(),
@@ -39,7 +33,7 @@ def build_packages(
     out_dir: Path,
     progress: Progress | None = None,
     *,
-    sources: Mapping[str, Source] = SOURCES,
+    sources: Mapping[str, Registry] = SOURCES,
     benchmark_files: Sequence[Path] = (),
     workers: int = 0,
 ) -> Manifest:
@@ -70,7 +64,7 @@ def build_packages(
 
 
 def benchmarks_of(
-    packages: Sequence[Package], downloads: Path, files: Sequence[Path] = (), sources: Mapping[str, Source] = SOURCES
+    packages: Sequence[Package], downloads: Path, files: Sequence[Path] = (), sources: Mapping[str, Registry] = SOURCES
 ) -> Benchmarks:
     """The problems of some files and of the benchmark packages; raises CorpusError where one is not published."""
     found = Benchmarks()
@@ -123,7 +117,7 @@ class _Build:
             sums.bytes += size
 
 
-def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Source], folder: Path) -> Iterator[Job]:
+def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Registry], folder: Path) -> Iterator[Job]:
     """Yields a job per package in order, and downloads the next packages meanwhile."""
 
     def fetch_one(package: Package) -> Job:

@@ -19,8 +19,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.costs import DraftedToken, PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.config import ModelConfig

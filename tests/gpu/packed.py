@@ -14,10 +14,8 @@ from torch import Tensor
 
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import FimTokens
-from training.examples.prompts import FILL_TOKENS, LEAST_TOKENS, PREFIX_TOKENS, SUFFIX_TOKENS, prompt
-from training.masks.base import Base
-from training.masks.feeding import Sample
-from training.masks.plain import dense
+from training.base import Base, dense
+from training.feeding import FILL_TOKENS, LEAST_TOKENS, PREFIX_TOKENS, SUFFIX_TOKENS, Sample, prompt
 
 WEIGHT = "weight."
 MAX_IDS = 1 << 16

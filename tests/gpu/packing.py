@@ -13,11 +13,9 @@ from torch import Tensor
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
-from training.examples.prompts import LEAST_TOKENS, format_tokens
-from training.examples.reading import prompts
-from training.examples.texts import texts
-from training.masks import prompts_file
-from training.masks.feeding import Sample
+from training.examples import prompts, texts
+from training.feeding import LEAST_TOKENS, Sample, format_tokens
+from training.masks import targets
 
 # Of a text, so that many are in the pack.
 MAX_TOKENS = 3000
@@ -43,7 +41,7 @@ def make(
     held = list(itertools.islice(prompts(tokenizer, fim, texts(corpus, "held_out", 1), 1), HELD_OUT))
     lists = {"held_out": [Sample(ids) for ids in held]}
     for name, path in taught.items():
-        kept = prompts_file.read(path)
+        kept = targets.read(path)
         pairs = zip(kept.ids, kept.greedy, strict=True)
         lists[name] = [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in pairs]
     row = tokenizer.encode(ROW)

@@ -9,8 +9,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.network.assembly import fuse
 from lacuna_model.network.linear import quantize_rows
-from training.examples.prompts import prompt
-from training.masks.feeding import Sample
+from training.feeding import Sample, prompt
 
 
 def pack() -> Pack:

@@ -39,7 +39,7 @@ from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
-from training.masks.plain import dense
+from training.base import dense
 
 MODEL = "qwen2.5-coder-0.5b"
 PROBLEMS, PAIRS = 40, 20
@@ -254,14 +254,14 @@ def _pretended() -> Aside:
 def main() -> None:
     """Write the file beside the pieces."""
     from lacuna_model.hub import models
-    from training.masks.main import draft_form
+    from training.masks.training import plain_form
 
     parser = argparse.ArgumentParser(description="What the pack of the training run lacks of its model.")
     parser.add_argument("--pieces", type=Path, required=True)
     parser.add_argument("--problems", type=Path, required=True, help="HumanEval-Infilling, .jsonl.gz")
     parser.add_argument("--aside", type=Path, required=True)
     chosen = parser.parse_args()
-    about, weights = draft_form(models.folder(MODEL) or models.weights(MODEL))
+    about, weights = plain_form(models.folder(MODEL) or models.weights(MODEL), drafts=True)
     pack = from_bytes(pieces.joined(chosen.pieces))
     made = aside(pack, about.vocabulary, weights, load_problems(chosen.problems))
     write(chosen.aside, made)

@@ -25,12 +25,11 @@ from tests.gpu.packed import Pack, from_bytes, to_bytes
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.loading import rows_file
-from training.examples.prompts import tokens_a_pass
-from training.masks import loop
-from training.masks.base import Base
-from training.masks.feeding import Batch, Sample, ahead, batched
+from training import loop
+from training.base import Base
+from training.feeding import Batch, Sample, ahead, batched, tokens_a_pass
+from training.loop import Progress
 from training.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
-from training.masks.loop import Progress
 
 # Shares of the time after which the mask rows are measured and written, besides the end.
 MARKS = (120 / 390, 240 / 390)
@@ -94,7 +93,7 @@ def train(
     training = _Training(fit, held, report, chosen, began, progress)
     try:
         found = loop.train(
-            fit,
+            fit.step,
             feed,
             rows=round(tokens * ROWS_PER_TOKEN),
             done=training.done,
@@ -131,8 +130,8 @@ class _Training:
         self._marks = [(share, f"{round(share * chosen.seconds)}") for share in MARKS]
         self._before = (0.0, 0)
 
-    def done(self, seconds: float, steps: int) -> float:
-        share = steps / self._chosen.steps if self._chosen.steps else seconds / self._chosen.seconds
+    def done(self, now: Progress) -> float:
+        share = now.steps / self._chosen.steps if self._chosen.steps else now.seconds / self._chosen.seconds
         self._progress.seconds = share
         return share
 
@@ -246,10 +245,10 @@ def pack_here(chosen: argparse.Namespace) -> None:
     from tests.gpu import packing
 
     from lacuna_model.hub import models
-    from training.masks.main import draft_form
+    from training.masks.training import plain_form
 
     began = time.monotonic()
-    about, weights = draft_form(models.folder(chosen.model) or models.weights(chosen.model))
+    about, weights = plain_form(models.folder(chosen.model) or models.weights(chosen.model), drafts=True)
     taught = {name: Path(path) for name, _, path in (one.partition("=") for one in chosen.taught)}
     pack = packing.make(about, weights, chosen.corpus, tokens=chosen.tokens, taught=taught)
     blob = to_bytes(pack)

@@ -5,8 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 import numpy as np
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained, Verdict
-from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 SECOND = 3  # the second candidate of every place

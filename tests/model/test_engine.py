@@ -23,7 +23,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.regions import MAX_SPAN_BYTES
-from lacuna_model.decode.confidence import probability
+from lacuna_model.decode.gate import probability
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted

@@ -16,6 +16,7 @@ KNOWN = (
 )
 HEAD, TAIL = "class Other:\n    def add(self, value):\n        ", "\n        print(self.name, self.total)\n"
 PATIENCE = 30.0
+UNJUDGED = DecodeOptions(syntax=False, names=False)
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
 
 
 @pytest.mark.parametrize("candidates", [1, 2])
-def test_names_are_judged_where_that_is_wanted_and_known_ones_change_no_fill(
+def test_names_are_judged_unless_that_is_turned_off_and_known_ones_change_no_fill(
     model: LoadedFim, root: Path, monkeypatch: pytest.MonkeyPatch, candidates: int
 ) -> None:
     asked = list[str]()
@@ -123,9 +124,9 @@ def test_names_are_judged_where_that_is_wanted_and_known_ones_change_no_fill(
     monkeypatch.setattr(KnownNames, "nowhere", nowhere)
     engine, plain = Engine(model), msgspec.structs.replace(request(root), task=FillGaps(candidates))
     engine.workspaces.read(str(root), PATIENCE)
-    found = engine.fill(plain)
+    found = engine.fill(msgspec.structs.replace(plain, options=UNJUDGED))
     assert not asked
-    named = engine.fill(msgspec.structs.replace(plain, options=DecodeOptions(syntax=False, names=True)))
+    named = engine.fill(plain)
     assert asked
     assert (named.fills, named.alternatives) == (found.fills, found.alternatives)
 
@@ -134,11 +135,11 @@ def test_a_name_that_is_nowhere_is_written_again(model: LoadedFim, root: Path, m
     """Whatever the model writes first is nowhere, and whatever else it might write there is known."""
     engine = Engine(model)
     engine.workspaces.read(str(root), PATIENCE)
-    plain = engine.fill(request(root)).fills[0]
+    plain = engine.fill(msgspec.structs.replace(request(root), options=UNJUDGED)).fills[0]
     monkeypatch.setattr(KnownNames, "nowhere", lambda known, fill, since: 0 if plain.startswith(fill[:8]) else None)
     monkeypatch.setattr(KnownNames, "leads", lambda known, fill, start: not plain.startswith(fill))
     monkeypatch.setattr(KnownNames, "ends", lambda known, fill, start: True)
     monkeypatch.setattr(known_first, "MARGIN", 100.0)
-    again = engine.fill(msgspec.structs.replace(request(root), options=DecodeOptions(syntax=False, names=True)))
+    again = engine.fill(request(root))
     assert again.status == "ok"
     assert again.fills[0][:4] != plain[:4]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from training.stored.documents import Document, DocumentWriter
+from training.stored import Document, DocumentWriter
 
 
 def corpus(folder: Path, **languages: list[str]) -> Path:

@@ -13,12 +13,11 @@ import pytest
 
 from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.hub import atomic
+from training.archives import fetch
 from training.corpus import build_packages
-from training.sources.download import fetch
-from training.sources.pypi import PyPI
-from training.stored.documents import Document, DocumentWriter, read_documents
-from training.stored.manifest import Manifest
-from training.stored.packages import CorpusError, Package, Role, read_packages
+from training.packages import CorpusError, Package, Role, read_packages
+from training.registries import PyPI
+from training.stored import Document, DocumentWriter, Manifest, read_documents
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
 
@@ -92,7 +91,6 @@ def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, 
         "delta": {"not published": 1},
     }
     assert manifest.totals["python/train"].bytes == len(module("two"))
-    assert manifest.dropped()["vendored"] == 1
     assert msgspec.json.decode((tmp_path / "out/manifest.json").read_bytes(), type=Manifest) == manifest
     assert steps[0] == (0, 4, "alpha 1")
     assert steps[-1] == (4, 4, "done")

@@ -1,20 +1,21 @@
-"""What one client has open and wants: its documents, notebooks, folders and settings."""
+"""What one client has open and wants: its documents, notebooks, folders and settings; errors, and their LSP codes."""
 
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from lsprotocol import types
+from lsprotocol.types import ErrorCodes, LSPErrorCodes
 
 from lacuna_lsp.client import settings as settings_of_client
-from lacuna_lsp.client.errors import StaleError
 from lacuna_lsp.documents.document import ClientDocument, Encoding
-from lacuna_model.core.errors import RequestError
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import Snippet
 from lacuna_server.files import BOM
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import Settings
 from lacuna_server.wire.layers import SettingsLayer
+from lacuna_server.wire.protocol import ServiceError
 
 REMEMBERED = 256  # lines that were shown to the user last
 
@@ -88,3 +89,27 @@ class ClientSession:
             return Path(document.path).read_bytes().removeprefix(BOM.encode()) != document.text
         except OSError:
             return True
+
+
+class StaleError(RequestError):
+    """The request names a version of a document that is not the open one."""
+
+
+class CancelledByUserError(LacunaError):
+    """The user cancelled the work from its progress bar."""
+
+
+class UnfinishedError(LacunaError):
+    """The engine ended a request before it was done, and has no text: asked again, it may have one."""
+
+
+def code(error: LacunaError) -> int:
+    """Returns the LSP error code for an error."""
+    match error:
+        case StaleError():
+            return LSPErrorCodes.ContentModified
+        case CancelledByUserError():
+            return LSPErrorCodes.RequestCancelled
+        case ServiceError():
+            return LSPErrorCodes.RequestFailed
+    return ErrorCodes.InvalidParams

@@ -7,7 +7,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from lacuna_lsp.suggest.parts import Unit
+from lacuna_lsp.suggest.items import Unit
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic
 

@@ -10,8 +10,7 @@ from tree_sitter import Node
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
 from lacuna_lsp.edit.bulk import source_of, sources
-from lacuna_lsp.next_edit.offers import Offer
-from lacuna_lsp.next_edit.writing import near
+from lacuna_lsp.next_edit.offers import Offer, near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits

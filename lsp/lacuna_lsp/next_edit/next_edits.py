@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.client.errors import UnfinishedError
+from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import Offer, ShownOffer, offers, ordered
-from lacuna_lsp.next_edit.writing import near
+from lacuna_lsp.next_edit.offers import Offer, ShownOffer, near, offers, ordered
+from lacuna_model.core.params import PastChange
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.languages.registry import language_for
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_model.next_edit.renames import Where
+from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ MAX_BYTES = 1_000_000  # larger documents are not searched
 MAX_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
 PAUSE_S = 0.5  # without an edit, before the model is asked to write
+NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the same change
+REMEMBERED = 8
 NOTHING: Mapping[int, str] = {}
 
 
@@ -39,6 +41,79 @@ class OfferCounts:
     offered: int = 0
     accepted: int = 0
     dismissed: int = 0
+
+
+class History:
+    """The changes of one document, the newest last, and what is looked for after it.
+
+    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it, and
+    ``writing`` what the model writes there; an edit stops both. While it ``is_silent``, nothing is offered until the
+    next edit. While the user is ``erasing``, nothing is offered either.
+    """
+
+    def __init__(self) -> None:
+        self._before: ClientDocument | None = None
+        self._rows = (0, 0)
+        self._past: deque[PastChange] = deque(maxlen=REMEMBERED)
+        self.erasing = False
+        self.origin: RecentChange | None = None
+        self.is_silent = False
+        self.ahead: asyncio.Task[list[Offer]] | None = None
+        self.writing: asyncio.Task[list[Offer]] | None = None
+
+    def stop(self) -> None:
+        """Looks for nothing any more."""
+        for task in (self.ahead, self.writing):
+            if task is not None:
+                task.cancel()
+        self.ahead = self.writing = None
+
+    def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
+        """Records edits, each to the result of the previous one, that led from one text to another."""
+        for edit in edits:
+            removed = before.between(edit.start, edit.end) if len(edits) == 1 else b""
+            self.erasing = not edit.text and _is_backspace(removed)
+            end = min(edit.start + len(edit.text.encode()), after.size)
+            rows = after.position(min(edit.start, after.size)).line, after.position(end).line
+            if self._before is None or self._is_elsewhere(rows):
+                self._close(before)
+                self._before, self._rows = before, rows
+            else:
+                self._rows = min(self._rows[0], rows[0]), max(self._rows[1], rows[1])
+
+    def _is_elsewhere(self, rows: tuple[int, int]) -> bool:
+        first, last = self._rows
+        return rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS
+
+    def _close(self, text: ClientDocument) -> None:
+        """Remembers the change that ends here; ``text`` is the document behind it."""
+        change = self.change(text)
+        if change is not None:
+            self._past.append(PastChange(text.path, *change.lines))
+
+    def change(self, current: ClientDocument) -> RecentChange | None:
+        """Returns the change that the user makes now, or None."""
+        if self._before is None:
+            return None
+        old, new = self._before.text.decode(), current.text.decode()
+        hunk = nearest(hunks(old, new), self._rows[1])
+        if hunk is None:
+            return None
+        return RecentChange(TokenizedText(old), TokenizedText(new), hunk, language_for(current.path, current.language))
+
+    def remember(self, path: str, old: str, new: str) -> None:
+        """Adds a change of lines that was made at once, such as an accepted offer."""
+        self._past.append(PastChange(path, old.strip(), new.strip()))
+
+    @property
+    def last_row(self) -> int:
+        """The last line of the change that the user makes now."""
+        return self._rows[1]
+
+    @property
+    def past(self) -> tuple[PastChange, ...]:
+        """The finished changes."""
+        return tuple(self._past)
 
 
 class NextEdits:
@@ -211,3 +286,9 @@ def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bo
         return False
     made = "".join([*lines[: offer.row], offer.new, *lines[offer.end_row :]])
     return made == after.text.decode()
+
+
+def _is_backspace(removed: bytes) -> bool:
+    """Whether a deletion is that of a character or of blanks, as by the keys that erase while one types."""
+    text = removed.decode(errors="ignore")
+    return "\n" not in text and (len(text) <= 1 or not text.strip())

@@ -10,20 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.client.errors import UnfinishedError
+from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_lsp.suggest import places, polish, triggers
-from lacuna_lsp.suggest.calmness import PART, REFUSED, TAKEN, Calmness, users_file
-from lacuna_lsp.suggest.debounce import Debounce
-from lacuna_lsp.suggest.dial import AT_LEAST
+from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
+from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts
-from lacuna_lsp.suggest.triggers import Cursor
+from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
@@ -252,7 +249,7 @@ class Inline:
         """Why nothing is suggested unasked at a place; "" where something is."""
         if seconds := self.snoozed_s:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
-        return places.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
+        return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
 
     @property
     def snoozed_s(self) -> int:

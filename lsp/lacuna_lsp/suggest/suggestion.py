@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from lacuna_lsp.suggest.calmness import Where
-from lacuna_lsp.suggest.dial import sure_part
+from lacuna_lsp.suggest.pace import Where
+from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.text.diff import num_common
 from lacuna_server.wire.protocol import Edit
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from lacuna_model.core.context import Layout, UpdateCounts
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
-from lacuna_model.decode.reader import Reader
+from lacuna_model.decode.fill import Reader
 from lacuna_model.diffusion.blocks import BlockReader
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader

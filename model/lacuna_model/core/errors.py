@@ -8,7 +8,7 @@ LacunaError
 ├── DownloadError       a download failed or was interrupted
 │   └── NotPublishedError   the registry does not have the package
 ├── DeviceError         this machine does not have the device
-└── CorpusError         a corpus or a shard is damaged (in ``training.stored``)
+└── CorpusError         a corpus or a shard is damaged (in ``training.packages``)
 
 Every message is one line. Where the user can do something about the error, the message says what.
 """

@@ -15,11 +15,15 @@ UNKNOWN: tuple[NameKind, ...] = ("nowhere", "members")
 
 @dataclass(frozen=True, slots=True)
 class NameUse:
-    """A name that a fill uses and does not declare itself; its first use ends at the byte ``end`` of the fill."""
+    """A name that a fill uses and does not declare itself; its first use ends at the byte ``end`` of the fill.
+
+    With ``is_instead``, it was written in the place of one that is nowhere.
+    """
 
     name: str
     kind: NameKind
     end: int
+    is_instead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +73,12 @@ class NameJudge(Protocol):
 
     def ends(self, fill: str, start: int) -> bool:
         """Whether the name that begins at ``start`` ends in the fill."""
+        ...
+
+    def wrote_instead(self, before: str) -> None:
+        """Take in that the name behind ``before``, the fill up to it, stands in the place of one that is nowhere."""
+        ...
+
+    def ended(self, fill: str) -> str:
+        """A fill that ends here: its last word goes on as the text behind the gap does, and ends."""
         ...

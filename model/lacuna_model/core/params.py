@@ -173,7 +173,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With ``syntax``, no token
     is committed that would add a syntax error. With ``prior``, the open file and its workspace provide drafts, which
     the model verifies. With ``drafter``, so do masks that the model or a smaller one denoises, where there are any.
-    With ``names``, a name that nothing declares gives way to the next likely tokens that lead to a known one.
+    With ``names``, in a workspace, a name that nothing declares gives way to likely tokens that lead to a known one.
     """
 
     schedule: ScheduleName = "own"
@@ -187,7 +187,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     syntax: bool = True
     prior: bool = True
     drafter: bool = True
-    names: bool = False
+    names: bool = True
 
     @property
     def of_diffusion(self) -> list[str]:

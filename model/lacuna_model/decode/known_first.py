@@ -125,6 +125,7 @@ class KnownFirst:
                     continue  # the other constraint takes another one
                 taken = Taken(len(before), (token, *taken.write), taken.ends, taken.stuck)
             if own.judge.ends(text, again.start):
+                own.judge.wrote_instead(text[: max(again.start, 0)])
                 own.again = None
             return taken
         return self._back(gap, fills, run, before)
@@ -155,7 +156,7 @@ class KnownFirst:
         ends = token == self._tokens.eog_id
         if before == again.before and (ends or not self._tokens.token_bytes(token).startswith(again.lead)):
             return None
-        text = f"{self._text(fill, before)}\n" if ends else self._text(fill, (*before, token))
+        text = own.judge.ended(self._text(fill, before)) if ends else self._text(fill, (*before, token))
         return text if own.judge.leads(text, again.start) else None
 
     def _text(self, fill: FillSoFar, written: Sequence[int]) -> str:
@@ -165,7 +166,7 @@ class KnownFirst:
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """As the other constraint says; False where a name may have to be written again."""
         own, text = self._gaps[gap], self._text(fill, fill.tokens)
-        start = self._start(own, fill, fill.tokens, f"{text}\n", 0)
+        start = self._start(own, fill, fill.tokens, own.judge.ended(text), 0)
         if start is not None and text[: max(start, 0)] not in own.refused:
             own.refused.add(text[: max(start, 0)])
             return False

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import SlotView, Snapshot
-from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill
 
 Value = TypeVar("Value")
 

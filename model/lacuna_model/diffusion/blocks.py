@@ -14,8 +14,7 @@ from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill
 from lacuna_model.diffusion.model import LoadedDiffusion, SequenceRows
 from lacuna_model.diffusion.reading import DiffusionReader, known
 from lacuna_model.diffusion.slots import Marginals, Slots

@@ -11,8 +11,7 @@ from torch import Tensor
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.fill import Fill, Key
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.diffusion.guess import FillRules, Guess
 from lacuna_model.diffusion.model import ContextTokens, LoadedDiffusion, SequenceRows
 from lacuna_model.diffusion.slots import Slots

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_kernels import unmask
 from lacuna_model.core.constraint import Run
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted
 from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT
 
 

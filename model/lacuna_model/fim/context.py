@@ -6,7 +6,7 @@ The prompt of gap g is
 
 in one causal order, as fill-in-the-middle models are trained. *head* is all text before the first gap, snippets
 included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g without the
-later gaps (:mod:`.later_gaps`). Typing appends to *head*. The suffix keeps its keys and values where it moves, except
+later gaps (:mod:`.prompt`). Typing appends to *head*. The suffix keeps its keys and values where it moves, except
 those of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed
 too much since the rest was read, the whole suffix is read again.
 
@@ -22,10 +22,9 @@ import torch
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
-from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.later_gaps import joined
+from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.pieces import ContextPieces
+from lacuna_model.fim.prompt import joined
 from lacuna_model.fim.track import Chain, Track, num_unread, unread_rows
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.text.diff import num_common, num_common_end

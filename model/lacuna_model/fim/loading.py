@@ -18,16 +18,15 @@ from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
-from lacuna_model.fim.summaries import Digests
+from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
-from lacuna_model.hub.keeping import keep
+from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors

@@ -8,8 +8,7 @@ from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_text
 from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
-from lacuna_model.fim.summaries import EndRule
-from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.track import Chain, EndRule, Track
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub.speed import undisturbed
 from lacuna_model.network.devices import HOST

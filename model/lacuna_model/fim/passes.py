@@ -21,8 +21,7 @@ from torch import Tensor
 
 from lacuna_kernels import likeliest
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
-from lacuna_model.fim.track import Chain, Track, num_unread
+from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, best, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Network

@@ -2,18 +2,26 @@
 
 The format is that of Qwen2.5-Coder (arXiv 2409.12186, section 3.2.2): the repository's name, then each file after its
 path; the open file comes last and holds the prefix token.
+
+A small model writes what it sees: behind ``return`` without a value it leaves its own gap empty, too. So the line of a
+later gap is left out if it ends with the gap, or with a mark behind it, and so are the headers of blocks that would
+hold nothing. Where a gap is whole lines nothing is left out, since its header helps then.
 """
 
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.core.context import Layout, TextTokenizer
+from lacuna_model.core.definitions import column
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.format import join
+from lacuna_model.text.lines import first_written
 from lacuna_model.tokens.tokenizer import FimTokens
 
 # The repository name in the prompt; workspaces have none, and the format requires one.
 NO_NAME = "workspace"
+# Blanks, and the marks that end a statement or an entry.
+_ENDS = " \t\r;,"
 
 
 def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Sequence[Snippet], path: str) -> list[int]:
@@ -45,3 +53,20 @@ def fill_opening(fim: FimTokens, layout: Layout) -> int:
     if layout.header is not None:
         return layout.header.tokens[-1]
     return fim.middle if layout.answering is None else layout.answering.after
+
+
+def joined(before: str, after: str) -> str:
+    """The texts around a later gap without it; the first line of ``before`` is that of the prompt's own gap."""
+    above, newline, head = before.rpartition("\n")
+    rest, _, below = after.partition("\n")
+    if rest.strip(_ENDS) or not head or not newline:
+        return before + after
+    while True:
+        top, newline, header = above.rpartition("\n")
+        first = first_written(below)
+        if newline and header.rstrip().endswith(":") and column(first) <= column(header):
+            above = top
+        elif newline and header.rstrip().endswith("{") and first.strip() == "}":
+            above, below = top, below.partition(first)[2].removeprefix("\n")
+        else:
+            return f"{above}\n{below}"

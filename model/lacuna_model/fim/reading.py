@@ -22,17 +22,15 @@ from torch import Tensor
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.fill import Fill, Key
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
+from lacuna_model.fim.drafting.costs import DraftedToken
 from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.summaries import EndRule, parted
-from lacuna_model.fim.track import Track, num_unread
+from lacuna_model.fim.track import EndRule, Track, num_unread, parted
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.

@@ -1,15 +1,19 @@
-"""The folders of the user and the files in them: private, there complete or not at all, and checked."""
+"""The folders of the user and the files in them: private, there complete or not at all, checked, and not too many."""
 
 import contextlib
+import errno
 import glob
 import hashlib
+import logging
 import os
 import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -28,6 +32,21 @@ _FOLDERS = {
     "state": platformdirs.user_state_path,
     "log": platformdirs.user_log_path,
 }
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+PART = ".part"
+WAITS, WAIT_S = 25, 0.02
+PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+# Whatever the umask: a file that others can write to is not trusted when it is read.
+READABLE = PRIVATE | stat.S_IRGRP | stat.S_IROTH
+_OWN = re.compile(r"[0-9a-f-]+")
+# File systems take names of 255 bytes; a longer name than this is replaced by its digest in the name of a part.
+_LONGEST = 200
+SUFFIX = ".checked.json"
+# Files of one kind that are kept by default, enough for two checkouts used in turn.
+MAX_KEPT = 2
+# Such files hold texts of the user's, so those that were not used for so long are removed.
+MAX_UNUSED_S = 60 * 24 * 3600
+log = logging.getLogger(__name__)
 
 
 def user_folder(kind: Kind) -> Path:
@@ -36,9 +55,6 @@ def user_folder(kind: Kind) -> Path:
         return _FOLDERS[kind]("lacuna", appauthor=False)
     except RuntimeError:  # a user id without a name, as in a container, and without HOME
         raise RequestError("there is no home folder: set HOME to a folder that Lacuna may write to") from None
-
-
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private(folder: Path) -> None:
@@ -66,16 +82,6 @@ def _is_own(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS
-
-
-PART = ".part"
-WAITS, WAIT_S = 25, 0.02
-PRIVATE = stat.S_IRUSR | stat.S_IWUSR
-# Whatever the umask: a file that others can write to is not trusted when it is read.
-READABLE = PRIVATE | stat.S_IRGRP | stat.S_IROTH
-_OWN = re.compile(r"[0-9a-f-]+")
-# File systems take names of 255 bytes; a longer name than this is replaced by its digest in the name of a part.
-_LONGEST = 200
 
 
 @contextmanager
@@ -151,9 +157,6 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-SUFFIX = ".checked.json"
-
-
 class Checked(msgspec.Struct, frozen=True):
     """A stored checksum, and the size (bytes) and modification time (ns) of the file that it is valid for."""
 
@@ -192,3 +195,58 @@ def forget(file: Path) -> None:
 
 def _note(file: Path) -> Path:
     return file.with_name(file.name + SUFFIX)
+
+
+def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MAX_KEPT, most_bytes: int = 0) -> None:
+    """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
+
+    Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept, and those before
+    them that fit into ``most_bytes`` with all that are later.
+    """
+    try:
+        make_private(file.parent)
+        write(file)
+    except OSError as error:
+        _say(file.parent, error.strerror or str(error))
+        return
+    with contextlib.suppress(OSError):  # another process may remove files too
+        written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        sizes = accumulate(one.stat().st_size for one in written)
+        for older, size in list(zip(written, sizes, strict=True))[most:]:
+            if size > most_bytes:
+                older.unlink(missing_ok=True)
+
+
+@contextmanager
+def keeping(file: Path, *, most: int) -> Iterator[BinaryIO]:
+    """A stream whose content becomes an optional file that only this user can read. Raises OSError.
+
+    Of the files with its suffix beside it, ``most`` stay, those that were used last and not too long ago.
+    """
+    make_private(file.parent)
+    with replacing(file, private=True) as stream:
+        yield stream
+    with contextlib.suppress(OSError):  # another process may remove files too
+        others = sorted((one.stat().st_mtime, one) for one in file.parent.glob(f"*{file.suffix}") if one != file)
+        for number, (used, one) in enumerate(reversed(others), start=1):
+            if number >= most or time.time() - used > MAX_UNUSED_S:
+                one.unlink(missing_ok=True)
+
+
+@contextmanager
+def kept(file: Path) -> Iterator[BinaryIO]:
+    """The content of an optional file, which counts as used then; raises OSError, also where it is not trusted."""
+    if not is_trusted(file):
+        raise PermissionError(errno.EPERM, "others can write to it", str(file))
+    with file.open("rb") as stream:
+        os.utime(file)
+        yield stream
+
+
+@cache
+def _say(folder: Path, reason: str) -> None:
+    log.warning(
+        "%s cannot be written to (%s): what it would keep is made anew at every start; "
+        "LACUNA_CACHE names another folder",
+        *(folder, reason),
+    )

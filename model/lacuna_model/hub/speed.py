@@ -12,8 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.hub.atomic import replacing
-from lacuna_model.hub.keeping import keep
+from lacuna_model.hub.atomic import keep, replacing
 from lacuna_model.hub.models import LARGE_WEIGHTS, line_ms, num_cores, speed_file
 
 # Fills tell of a speed that was measured wrong where they take so many times as long, or as short.

@@ -1,4 +1,4 @@
-"""The longest match (infini-gram, arXiv 2401.17377) of the text before a slot, over several segments at once."""
+"""The longest match (infini-gram, arXiv 2401.17377) of the text before a slot, and the tokens that it proposes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.prior.index import Segment
-from lacuna_model.prior.suffix_array import MAX_MATCH, Places
+from lacuna_model.prior.index import MAX_MATCH, Places, Segment
+
+# The most tokens of a match that are proposed.
+MAX_OFFERED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,48 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         else:
             step //= 2
     return length, places(length)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Tokens of a slot with their shares [N], most frequent first; ``length`` and ``count`` of their match."""
+
+    ids: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    length: int
+    count: int
+
+    @property
+    def purity(self) -> float:
+        """The share of the most frequent token."""
+        return float(self.shares[0])
+
+
+def propose(match: Match) -> Proposal:
+    """The tokens at a match's places."""
+    tokens = match.tokens()
+    ids, counts = np.unique(tokens, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:MAX_OFFERED]
+    return Proposal(ids[order], counts[order] / match.count, match.length, match.count)
+
+
+class Walk:
+    """Follows a fill through the project from its first open slot on, token by token.
+
+    A match is followed as long as it contains the tokens taken; otherwise the longest match is searched again.
+    """
+
+    def __init__(self, segments: Sequence[Segment], left: Sequence[int]) -> None:
+        self._segments = segments
+        self._left = list(left)
+        self._match = longest_match(segments, self._left)
+
+    def proposal(self) -> Proposal | None:
+        """The tokens that may fill the slot; None where the project has no match."""
+        return propose(self._match) if self._match else None
+
+    def take(self, token: int) -> None:
+        """Put a token into the slot and go to the next."""
+        self._left.append(token)
+        followed = self._match and self._match.follow(token)
+        self._match = followed or longest_match(self._segments, self._left)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lacuna_model.core.pieces import nearest_first
-from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens
+from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
 from lacuna_model.prior.indexing import FileTokenizer
-from lacuna_model.prior.suffix_array import token_type
 
 # Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.
 BYTES_AT_ONCE = 1 << 15

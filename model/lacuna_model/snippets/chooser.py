@@ -10,15 +10,13 @@ from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
-from lacuna_model.snippets.format import Splitter, TokenCounts, diagnostics_snippet
+from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW
+from lacuna_model.snippets.format import Splitter, TokenCounts, diagnostics_snippet, plain, words
 from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.recent import RecentChunks
-from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
-from lacuna_model.snippets.selection import Selection, select
+from lacuna_model.snippets.selection import RecentChunks, Selection, select
 from lacuna_model.snippets.signatures import SHARE, Signatures
-from lacuna_model.snippets.words import plain, words
 
 # Rows around the cursor whose words are the query for similar code, and how many similar chunks are considered.
 _QUERY_ABOVE = 12

@@ -1,12 +1,17 @@
-"""Finds the definitions of the names that the code around the cursor refers to."""
+"""Finds the definitions of the names that the code around the cursor refers to, in a workspace and beside a file."""
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.snippets.definitions import Definition, outline, quote
+from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source
+from lacuna_model.languages.registry import language_for
+from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, Definition, Reference, outline, quote, references
+from lacuna_model.snippets.format import Splitter, TokenCounts, plain
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files, module_of
-from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
+from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
 # The certainty, in 0..1, that a definition found in this way is the right one.
@@ -24,6 +29,9 @@ _FAMILIES = (frozenset({"javascript", "typescript", "tsx"}), frozenset({"c", "cp
 # Languages that mark what other files may name, and how.
 _MARKING = frozenset({"javascript", "typescript", "tsx", "rust"})
 _EXPORTED = re.compile(r"\s*(export|pub)\b")
+MAX_ENTRIES = 5000  # of the folder, in any order
+MAX_READ = 16  # files
+_WORD = re.compile(r"\w+")
 
 
 class Definitions:
@@ -152,3 +160,41 @@ def _public(source: SnippetFile, name: str) -> list[Definition]:
 def _default(source: SnippetFile) -> str:
     """The name that a script exports by default, taken to be its first class or function."""
     return next((one.name for one in source.definitions if one.kind != "value"), "")
+
+
+def beside(
+    path: Path, text: str, at: int, language: str = "", *, tokenizer: Splitter, budget: int
+) -> tuple[Snippet, ...]:
+    """The snippets for a cursor at ``at`` (bytes) of the document ``path``, in the order in which the model reads them.
+
+    Together they take at most ``budget`` tokens.
+    """
+    known = language_for(path.name, language)
+    if known is None:
+        return ()
+    sources, settings, root = Sources(), WorkspaceSettings(), path.absolute().parent
+    for name in _named(root, text, path.name):
+        content = (
+            read_source(root, root / name, settings.max_file_bytes) if admits(root, root / name, settings) else None
+        )
+        if content is not None:
+            sources.put(name, content)
+    row = plain(text.encode()[:at].decode("utf-8", errors="ignore")).count("\n")
+    lines = plain(text).split("\n")
+    around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
+    found = Definitions(sources, lines, row, path.name, known.name).candidates()
+    return select(Selection(), found, row, around, TokenCounts().by(tokenizer), budget).snippets
+
+
+def _named(root: Path, text: str, own: str) -> list[str]:
+    """The names of the files of a folder whose stem is a word of a text."""
+    words, found = set(_WORD.findall(text)), list[str]()
+    try:
+        with os.scandir(root) as entries:
+            for _, entry in zip(range(MAX_ENTRIES), entries, strict=False):
+                stem, _, ending = entry.name.partition(".")
+                if stem in words and ending and entry.name != own and entry.is_file(follow_symlinks=False):
+                    found.append(entry.name)
+    except OSError:
+        return []
+    return sorted(found)[:MAX_READ]

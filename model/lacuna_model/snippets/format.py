@@ -1,16 +1,49 @@
-"""Formats snippets for the model, each after its path as a comment of its language, and diagnostics as a snippet."""
+"""The words of code, and the form in which the model reads snippets: each after its path as a comment."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence, Sized
+from functools import lru_cache
 from typing import Protocol
 
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.registry import language_for
 
+_IDENTIFIER = re.compile(r"[^\W\d]\w+")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_A-Za-z]+")
 _MAX_COUNTS = 4_096
 _MAX_MESSAGE = 160
 _MAX_MESSAGES = 6
 _DIAGNOSTICS_SCORE = 0.9
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order: identifiers of two and more characters, and the parts of compound ones."""
+    return [word for name in _IDENTIFIER.findall(text) for word in _split(name)]
+
+
+def similarity(text: str, other: str) -> float:
+    """The share of the lines of ``text`` that the other has too, in 0..1; lines without a word do not count."""
+    lines = _lines(text)
+    return len(lines & _lines(other)) / len(lines) if lines else 0.0
+
+
+def plain(text: str) -> str:
+    """The text with line feeds as line ends and without a byte order mark."""
+    bare = text.removeprefix("\ufeff")
+    return bare.replace("\r\n", "\n").replace("\r", "\n") if "\r" in bare else bare
+
+
+@lru_cache(maxsize=200_000)
+def _split(name: str) -> tuple[str, ...]:
+    parts = [part.lower() for part in _PARTS.findall(name) if len(part) > 1]
+    whole = name.lower()
+    return (whole, *parts) if len(parts) > 1 else (whole,)
+
+
+@lru_cache(maxsize=1_024)
+def _lines(text: str) -> frozenset[str]:
+    return frozenset(line.strip() for line in text.split("\n") if _IDENTIFIER.search(line))
 
 
 def join(snippets: Iterable[Snippet]) -> str:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.secrets import holds_credential
-from lacuna_model.snippets.definitions import outline
-from lacuna_model.snippets.format import Splitter, TokenCounts
+from lacuna_model.snippets.definitions import Reference, outline, references
+from lacuna_model.snippets.format import Splitter, TokenCounts, words
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
-from lacuna_model.snippets.references import Reference, references
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.snippets.words import words
 
 # Of the tokens for snippets, the part that signatures have: one in so many.
 SHARE = 4

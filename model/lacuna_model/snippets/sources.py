@@ -9,8 +9,8 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import Definition, definitions
+from lacuna_model.snippets.format import plain, words
 from lacuna_model.snippets.imports import Import, imports, stem
-from lacuna_model.snippets.words import plain, words
 
 log = logging.getLogger(__name__)
 

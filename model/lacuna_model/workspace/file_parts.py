@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
+from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.imports import Import, imports
-from lacuna_model.snippets.references import without_texts
 
 # Characters that are read at once, and so many of these parts are kept.
 PART, _KEPT = 1 << 13, 64

@@ -15,11 +15,11 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import SELVES, ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
+from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.snippets.words import plain
 from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 from lacuna_model.workspace.file_parts import PART, WORD, FilePart, part, parts_before
@@ -89,6 +89,7 @@ class KnownNames:
         self._sources, self._packages, self._others = sources, packages, others
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
         self._offers: dict[str, list[str]] = {}
+        self._instead = set[str]()
 
     def read(self) -> None:
         """Read the names of the file, which takes some milliseconds for one that is new."""
@@ -113,16 +114,17 @@ class KnownNames:
         used = [
             (index, token.text)
             for index, token in enumerate(tokens.all)
-            if token.end > len(head) and is_name(token.text)
+            if token.end >= len(head) and is_name(token.text)  # what stands right before the gap may declare
         ]
         scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
         if scopes is None:
             return None
         roles = [(index, name, scopes.at(index)) for index, name in used]
         own = {name for _, name, one in roles if one.declares}
-        found = dict[tuple[str, str], NameUse]()
+        found = dict[tuple[str, str, bool], NameUse]()
         for index, name, one in roles:
-            if one.role not in ("variable", "member") or _is_made(tokens, index):
+            is_before = tokens.all[index].end == len(head)
+            if is_before or one.role not in ("variable", "member") or _is_made(tokens, index):
                 continue
             is_member = index > 0 and tokens.texts[index - 1] in _DOTS
             receiver = _receiver(tokens, index) if is_member else ""
@@ -130,7 +132,8 @@ class KnownNames:
                 continue
             if (kind := self._kind(receiver or ".", name) if is_member else self._kind("", name)) is not None:
                 end = len(text[len(head) : tokens.all[index].end].encode())
-                found.setdefault((receiver or "." * is_member, name), NameUse(name, kind, end))
+                is_instead = fill[: max(tokens.all[index].start - len(head), 0)] in self._instead
+                found.setdefault((receiver or "." * is_member, name, is_instead), NameUse(name, kind, end, is_instead))
         return tuple(found.values())
 
     def nowhere(self, fill: str, since: int) -> int | None:
@@ -169,6 +172,15 @@ class KnownNames:
         shown = self._head + fill
         name = _NAME.match(shown, len(self._head) + start)
         return name is not None and name.end() < len(shown)
+
+    def wrote_instead(self, before: str) -> None:
+        """Take in that the name behind ``before``, the fill up to it, stands in the place of one that is nowhere."""
+        self._instead.add(plain(before))
+
+    def ended(self, fill: str) -> str:
+        """A fill that ends here: with what the text behind the gap makes of its last word, and the end of the row."""
+        behind = re.match(r"\w*", self._after)
+        return f"{fill}{behind[0] if behind is not None else ''}\n"
 
     def _is_sure(self, shown: str, start: int, end: int) -> bool:
         """Whether a plain name is used where it stands, whatever follows: it is called, or a type, or has a member."""

@@ -4,18 +4,21 @@ import contextlib
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
-from lacuna_model.core.params import InfillRequest, Region, Snippet
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.core.regions import standing
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
-from lacuna_model.prior import store
+from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import FileTokenizer, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
@@ -30,6 +33,9 @@ RESCAN_S = 600.0
 LOOK_S = 2.0
 _IS_SOURCE = DefaultFilter()
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="lacuna-names")
+MAX_PROJECTS = 4
+# Seconds between two looks at a workspace that is being read.
+PAUSE_S = 0.02
 
 
 class Project:
@@ -42,8 +48,8 @@ class Project:
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
         self.snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
-        self._stored_at = store.location(self.root, tokenizer.fingerprint)
-        self._files: store.IndexedFiles | None = None
+        self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
+        self._files: indexing.IndexedFiles | None = None
         self._scanned_at = float("-inf")
         self._has_forgotten = False
         self._background = Background("lacuna-workspace", self._follow)
@@ -180,7 +186,7 @@ class Project:
     def _refresh(self, stopped: Callable[[], bool]) -> None:
         """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
         if self._files is None:
-            self._files = store.load(self._stored_at, self._tokenizer.fingerprint)
+            self._files = indexing.load(self._stored_at, self._tokenizer.fingerprint)
             if self._files is not None:
                 self._index.replace_all(self._files.documents)
         known = self._files
@@ -192,7 +198,7 @@ class Project:
         if self._files is not known:
             # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
-                store.save(self._stored_at, self._files, self._tokenizer.fingerprint)
+                indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
         self._is_indexed = True
 
     def _look(self, path: str) -> None:
@@ -207,3 +213,76 @@ class Project:
             self._index.update(name, self._tokenizer.encode(text))
         else:
             self._index.remove(name)
+
+
+class Workspaces:
+    """Projects by their root folder; the least recently used one is closed first. Safe to use from several threads."""
+
+    def __init__(self, tokenizer: FileTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._projects: OrderedDict[Path, Project] = OrderedDict()
+        self._lock = Lock()
+
+    def follow(self, root: str) -> Project:
+        """The project at ``root``; a new one is read in the background and kept up to date from now on."""
+        project, is_new = self._find(Path(root).absolute())
+        if is_new:
+            project.follow()
+        return project
+
+    def read(self, root: str, seconds: float, settings: WorkspaceSettings | None = None) -> Project:
+        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends.
+
+        If ``settings`` differ from the project's, it is made again.
+        """
+        project, _ = self._find(Path(root).absolute(), settings)
+        project.read(seconds)
+        return project
+
+    def close(self) -> None:
+        """Close all projects."""
+        with self._lock:
+            for project in self._projects.values():
+                project.close()
+            self._projects.clear()
+
+    def _find(self, root: Path, settings: WorkspaceSettings | None = None) -> tuple[Project, bool]:
+        with self._lock:
+            project = self._projects.get(root)
+            is_new = project is None or settings not in (None, project.settings)
+            if is_new:
+                if project is not None:
+                    project.close()
+                project = self._projects[root] = Project(root, self._tokenizer, settings or WorkspaceSettings())
+            assert project is not None
+            self._projects.move_to_end(root)
+            while len(self._projects) > MAX_PROJECTS:
+                self._projects.popitem(last=False)[1].close()
+            return project, is_new
+
+
+def snippets_only(
+    request: InfillRequest,
+    budget: int,
+    project: Project | None,
+    tokenizer: TextTokenizer,
+    deadline: float | None,
+) -> Generator[Snapshot, None, InfillResult]:
+    """Wait until the workspace is read; return snippets for the first region, or why there are none.
+
+    They have ``budget`` tokens at most.
+
+    A snapshot follows each look at the workspace, so that other requests may run in between.
+    """
+    kept = standing(request.text.encode(), request.regions)
+    if project is None:
+        return InfillResult("ok", kept, FillStats(), "no workspace is read for this document")
+    for _ in range(2):  # the first choice asks for the packages that the document imports
+        while not project.is_read:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            yield Snapshot(0, kept, ((),) * len(kept))
+            time.sleep(PAUSE_S)
+        chosen = project.choose(request, tokenizer, budget)
+    why = "" if chosen else project.why_none(request.path)
+    return InfillResult("ok", kept, FillStats(), why, snippets=chosen)

@@ -1,5 +1,5 @@
 """Trains a model's mask rows: rows that denoise several next tokens in one pass.
 
-What a GPU machine runs (`base`, `rows`, `plain`, `feeding`, `fitting`, `loop`) reads neither models nor the corpus, and
-needs none of the packages for that; `main` and `targets` do.
+What a GPU machine runs (`base`, `feeding`, `loop`, `masks/fitting`) reads neither models nor the corpus, and needs none
+of the packages for that; `training` and `targets` do.
 """

@@ -14,11 +14,10 @@ from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
-from training.edits.example import EditExample
-from training.edits.releases import FOLDER
-from training.examples.texts import texts
-from training.stored.documents import read_structs
-from training.stored.packages import CorpusError
+from training.edits import FOLDER, EditExample
+from training.examples import texts
+from training.packages import CorpusError
+from training.stored import read_structs
 
 Kind = Literal["edit", "infill"]
 # Tokens of the prompt before and after the gap: most of a step's time goes to the context. Of the header and the lines.

@@ -9,8 +9,7 @@ import numpy as np
 
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.params import Region
-from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.fill import Drafted, Fill
 from lacuna_model.syntax import Language
 from lacuna_model.tokens.tokenizer import Tokenizer
 

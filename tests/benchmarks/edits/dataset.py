@@ -9,7 +9,7 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text import diff
-from training.edits.example import EditExample
+from training.edits import EditExample
 from training.rows.samples import edits
 
 Kind = Literal["repeat", "near"]

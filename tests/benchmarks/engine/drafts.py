@@ -19,8 +19,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, 
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import first_costs
 

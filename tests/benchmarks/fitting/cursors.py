@@ -19,8 +19,8 @@ from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.lines import closers, indentation
-from training.stored.documents import Document, read_documents
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
+from training.stored import Document, read_documents
 
 LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch
 AT_THE_END = 0.2  # share of stretches at a file's end

@@ -14,14 +14,14 @@ import numpy as np
 from rich.table import Table
 from tests.benchmarks.fitting.cursors import Asked
 
-from lacuna_lsp.suggest.dial import sure_part
+from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
 from lacuna_model.decode.gate import Gate, Judgement, Node
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
-from training.stored.documents import Document
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
+from training.stored import Document
 
 FOLDS = 5
 # Beginnings of one fill have much in common: those that are not its first line count half.

@@ -9,8 +9,8 @@ import tree_sitter
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillRequest, Region
-from training.accepted.languages import parser_of
-from training.stored.documents import Document
+from training.files import parser_of
+from training.stored import Document
 
 Shape = Literal["line", "lines", "gaps"]
 SHAPES: tuple[Shape, ...] = ("line", "lines", "gaps")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.benchmarks.held_out.texts import find_held_out
 
-from training.stored.documents import Document, read_documents
+from training.stored import Document, read_documents
 
 LANGUAGES = ("python", "javascript", "typescript")
 SITE = f".venv/lib/python3.{sys.version_info.minor}/site-packages"

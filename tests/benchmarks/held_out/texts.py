@@ -9,8 +9,8 @@ import msgspec
 from tests.benchmarks.held_out.cases import Case, sample_cases
 
 from lacuna_model.core.errors import RequestError
-from training.accepted.languages import parser_of, parses
-from training.stored.documents import Document, read_documents
+from training.files import parser_of, parses
+from training.stored import Document, read_documents
 
 _FILE = "held_out.jsonl.zst"
 # The largest number of files per language that get gaps.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from tests.lsp.editor import until
-from tests.lsp.next_edit.test_writing import Answers
+from tests.lsp.next_edit.test_offers import Answers
 
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News

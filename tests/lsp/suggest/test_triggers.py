@@ -1,6 +1,12 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.triggers import Cursor, Shape, shape
+from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor, Shape, shape, sure_part
+
+TEXT = "total(first, second)\nreturn total"
+LINES = (0.5, 0.2)
+WORDS = ((5, 0.9), (6, 0.8), (11, 0.7), (12, 0.6))
 
 
 @pytest.mark.parametrize(
@@ -33,3 +39,46 @@ def test_the_multiline_setting_overrides_the_shape() -> None:
     assert shape(cursor, "always", invoked=False) == "block"
     assert shape(cursor, "never", invoked=True) == "line"
     assert shape(Cursor("", "", "def f():"), "never", invoked=False) == "line"
+
+
+@pytest.mark.parametrize(
+    ("at_least", "shown"),
+    [
+        (0.95, ""),
+        (0.9, "total"),
+        (0.7, "total(first"),
+        (0.5, "total(first, second)"),
+        (0.2, TEXT),
+    ],
+)
+def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown: str) -> None:
+    assert sure_part(TEXT, LINES, WORDS, at_least) == shown
+
+
+def test_what_is_typed_counts_as_right() -> None:
+    assert sure_part(TEXT, LINES, WORDS, 0.7, typed=len("total(first")) == "total(first, second)"
+    assert sure_part(TEXT, LINES, WORDS, 0.4, typed=len("total(first, second)\n")) == TEXT
+
+
+def test_an_end_of_line_that_nobody_typed_makes_nothing_likelier() -> None:
+    assert sure_part("\n    a = load(path)\n", (0.1, 0.1), (), 0.4) == ""
+
+
+def test_a_few_characters_are_not_worth_a_cut() -> None:
+    assert sure_part("a.bcd(efgh)", (0.1,), ((1, 0.9), (2, 0.9), (5, 0.3)), 0.5) == ""
+
+
+def test_without_a_judgement_all_is_shown() -> None:
+    assert sure_part(TEXT, (), (), 1.0) == TEXT
+
+
+def test_the_places_of_the_dial_differ_as_their_names_say() -> None:
+    assert AT_LEAST["quiet"] > AT_LEAST["normal"] > AT_LEAST["bold"]
+
+
+@given(st.text("ab (\n", max_size=20), st.lists(st.floats(0, 1), max_size=5), st.floats(0, 1), st.integers(0, 20))
+def test_a_part_begins_the_text_whatever_the_judgement_is(
+    text: str, found: list[float], at_least: float, typed: int
+) -> None:
+    lines = tuple(sorted(found, reverse=True))
+    assert text.startswith(sure_part(text, lines, ((2, 0.5),), at_least, typed))

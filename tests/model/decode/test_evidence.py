@@ -11,7 +11,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import MOST, Beginning, GapSurroundings, JudgedFill, JudgedToken, beginnings, numbers
 from lacuna_model.decode.fill import Fill
 
-from .test_confidence import ByteTokens
+from .test_gate import ByteTokens
 
 TEXT = """import ledger
 

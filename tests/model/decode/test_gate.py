@@ -1,16 +1,18 @@
 """The gate: what it says of the beginnings of a fill."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
 from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
-from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, shipped
+from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, lines_right, probability, shipped
 
 AROUND = GapSurroundings.of(b"x = \n", Region(4, 4, max_lines=1))
 
@@ -59,4 +61,52 @@ def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
     assert found.lines[0] == pytest.approx(NOWHERE * 0.5 / (0.5 + NOWHERE * 0.5))
     assert found.lines[1] < 0.4
     assert found.unknown == 1
+    instead = [NameUse("total", "declared", 8, is_instead=True)]
+    assert judgement.knowing(fill, instead) == found._replace(unknown=0)
     assert judgement.knowing(fill, uses[:1]) is judgement
+
+
+class ByteTokens:
+    """A tokenizer in which every byte is a token. The end token has no bytes."""
+
+    eog_id = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token_bytes(self, token: int) -> bytes:
+        return bytes([token]) if token < self.eog_id else b""
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(map(self.token_bytes, tokens))
+
+
+def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
+    """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
+    tokens = ByteTokens()
+    return lines_right(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens)
+
+
+def test_the_confidence_of_a_line_counts_its_tokens_and_its_end() -> None:
+    assert confidences("ab", "ab", [-1.0, -2.0, -0.5]) == pytest.approx((probability(-3.5),))
+
+
+def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:
+    said = [-1.0, -0.25, -2.0, -0.5, -4.0]  # a, newline, b, newline, the end
+    expected = probability(-1.25), probability(-3.75)
+    assert confidences("a\nb\n", "a\nb\n", said) == pytest.approx(expected)
+
+
+def test_a_line_that_the_constraint_wrote_has_a_low_confidence() -> None:
+    """The model writes two lines; the second line that is delivered is another one."""
+    said = [-0.1, -0.1, -0.1, -0.1]
+    first, second = confidences("a\nc", "a\nb", said)
+    assert first == pytest.approx(probability(-0.2))
+    assert second == pytest.approx(probability(-0.4 + UNKNOWN_LOG_PROB))
+
+
+@given(st.text("ab\n", max_size=12), st.text("ab\n", max_size=12), st.lists(st.floats(-12, 0), max_size=16))
+def test_every_line_has_a_confidence_no_higher_than_the_line_before(fill: str, written: str, said: list[float]) -> None:
+    found = confidences(fill, written, said)
+    assert len(found) == max(len(fill.splitlines()), 1)
+    assert all(0 < later <= earlier < 1 for earlier, later in pairwise(found))

@@ -21,7 +21,7 @@ class Named:
     """Judges that only some names exist."""
 
     def __init__(self, *names: str) -> None:
-        self.names = names
+        self.names, self.instead = names, list[str]()
 
     def uses(self, fill: str) -> Iterable[NameUse] | None:
         return None
@@ -39,6 +39,12 @@ class Named:
     def ends(self, fill: str, start: int) -> bool:
         name = WORD.match(fill, start)
         return name is not None and name.end() < len(fill)
+
+    def wrote_instead(self, before: str) -> None:
+        self.instead.append(before)
+
+    def ended(self, fill: str) -> str:
+        return f"{fill}\n"
 
 
 class Choosing(Scripted):
@@ -93,6 +99,17 @@ def test_where_no_likely_token_leads_to_a_known_name_the_models_own_stands(token
     assert fill(tokenizer, Named("totals", "value"), rows) == "name(value)"  # it may begin so, and ends otherwise
     assert fill(tokenizer, Named("names", "totals", "value"), rows) == "name(value)"
     assert fill(tokenizer, Named(), rows) == "name(value)"
+
+
+@pytest.mark.parametrize(
+    ("names", "instead"), [(("name", "value"), []), (("total", "value"), [""]), (("size", "x"), ["name("])]
+)
+def test_the_judge_learns_which_names_were_written_instead(
+    tokenizer: Tokenizer, names: tuple[str, ...], instead: list[str]
+) -> None:
+    judge = Named(*names)
+    fill(tokenizer, judge)
+    assert judge.instead == instead
 
 
 def test_names_that_are_given_are_not_judged(tokenizer: Tokenizer) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from lacuna_model.decode.sampling import RULED_OUT
 from lacuna_model.engine import Engine
 from lacuna_model.fim.reading import FillInPass, FimReader
-from lacuna_model.fim.summaries import EndRule
+from lacuna_model.fim.track import EndRule
 from lacuna_model.loading.chat import ChatTemplate
 
 Writes = Callable[[str], Engine]

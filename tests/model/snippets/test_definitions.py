@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.languages.registry import language_for
-from lacuna_model.snippets.definitions import definitions, outline, quote
+from lacuna_model.snippets.definitions import Reference, definitions, outline, quote, references
 
 SAMPLES = Path(__file__).parents[2] / "data" / "syntax"
 
@@ -139,3 +139,37 @@ def test_an_outline_has_the_signatures_alone() -> None:
     assert outline(PYTHON.split("\n"), outer) == "LIMIT = 10\ndef load(name):\nclass Account(Base):\n"
     text = "def load(\n    name,\n    more=1,\n):\n    return name\n"
     assert outline(text.split("\n"), definitions(text, language)) == "def load(\n    name,\n    more=1,\n):\n"
+
+
+def found(text: str, row: int, language: str = "python") -> dict[str, Reference]:
+    return {f"{one.qualifier}.{one.name}".lstrip("."): one for one in references(text.split("\n"), row, language)}
+
+
+CODE = '''\
+far = Other()
+
+def pay(account: Account, amount):
+    """Pay with a Docstring."""
+    ledger.note(amount)  # as Comment says
+    name = "Quoted()"
+    account.
+    total = later
+
+def next_one(): pass
+'''
+
+
+def test_the_names_used_in_a_block_are_its_references() -> None:
+    names = found(CODE, 6)
+    assert {"Account", "account", "amount", "ledger", "ledger.note", "total", "later"} <= set(names)
+    assert not {"pay", "Docstring", "Comment", "Quoted", "far", "Other", "next_one"} & set(names)
+    assert names["Account"].telling
+    assert names["ledger.note"].telling
+    assert not names["total"].telling
+
+
+def test_comments_and_strings_of_other_languages_are_skipped() -> None:
+    names = found('fn pay() {\n    // Not this\n    Account::open(store->size, "Nor this");\n}\n', 2, "rust")
+    assert {"Account.open", "Account", "store.size"} <= set(names)
+    assert "Not" not in names
+    assert "Nor" not in names

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.snippets.index import WorkspaceIndex
+from lacuna_model.snippets.format import words
+from lacuna_model.snippets.index import SimilarCode, WorkspaceIndex
+from lacuna_model.snippets.sources import Chunk
 
 NAMES = st.sampled_from(["a.py", "b.py", "pkg/a.py", ".env", "ignored.py"])
 TEXTS = st.sampled_from(["def f(): pass\n", "class A:\n    x = 1\n", "-----BEGIN RSA PRIVATE KEY-----\n", "x = 1\r\n"])
@@ -117,3 +121,27 @@ def wait_until(condition: Callable[[], bool]) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("it did not happen")
+
+
+WORDS = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), max_size=8)
+
+
+def similar_code(*texts: str) -> SimilarCode:
+    return SimilarCode([Chunk(f"{i}.py", [text], 0, 1, words(text)) for i, text in enumerate(texts)])
+
+
+def test_the_chunk_with_the_rarest_shared_words_is_nearest() -> None:
+    similar = similar_code("self return value", "open_account(self, owner) return", "self return other")
+    best, *others = similar.nearest(words("return open_account(owner)"), 3)
+    assert best[0].path == "1.py"
+    assert best[1] > 0.8
+    assert all(score < 0.2 for _, score in others)
+
+
+def test_the_library_does_not_load_jax(tmp_path: Path) -> None:
+    """Jax takes three quarters of a GPU's memory when its first operation runs."""
+    (tmp_path / "jax.py").write_text("raise SystemExit('jax is loaded')")
+    code = "import lacuna_model.snippets.index, sys; assert 'jax' not in sys.modules"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True)
+    assert done.returncode == 0, done.stderr

@@ -228,6 +228,7 @@ def judged(before: str, path: str = "main.py") -> KnownNames:
         ("", "import nothing.other\n", None),
         ("", "'nothing(1)'  # Nothing(2)", None),
         ("'a text of ", "nothing(1)", None),
+        ("ret", " = []\n        for one in folder:\n            ret.append(one)", None),
     ],
 )
 def test_names_that_are_surely_nowhere_are_found_where_they_end(before: str, fill: str, start: int | None) -> None:
@@ -252,6 +253,22 @@ def test_names_that_are_surely_nowhere_are_found_where_they_end(before: str, fil
 )
 def test_names_of_scripts_are_surely_nowhere(fill: str, start: int | None) -> None:
     assert judged(SCRIPT, "main.ts").nowhere(fill, 0) == start
+
+
+def test_a_name_may_go_on_behind_the_gap() -> None:
+    at = len(f"{BEFORE}na".encode())
+    region = Region(at, at)
+    known = known_names(InfillRequest(f"{BEFORE}naue\n", (region,), path="main.py"), region)
+    assert known is not None
+    assert known.ended("me = Tr") == "me = True\n"
+    assert known.nowhere(known.ended("me = Tr"), 0) is None
+
+
+def test_a_name_that_was_written_instead_of_another_one_is_told() -> None:
+    known = judged(f"{BEFORE}x = Us")
+    known.wrote_instead("")
+    known.wrote_instead("ageInfo(")
+    assert [one.is_instead for one in known.uses("ageInfo(folder, folder)") or ()] == [True, True, False]
 
 
 def test_beginnings_lead_to_known_names() -> None:

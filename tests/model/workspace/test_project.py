@@ -10,12 +10,11 @@ import pytest
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.files.opening import find_root
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior import store
+from lacuna_model.prior import indexing
 from lacuna_model.prior.matching import longest_match
 from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_model.tokens.tokenizer import Tokenizer
-from lacuna_model.workspace.project import Project
-from lacuna_model.workspace.workspaces import MAX_PROJECTS, Workspaces
+from lacuna_model.workspace.project import MAX_PROJECTS, Project, Workspaces
 
 PATIENCE = 30.0
 PIECES = PieceCounter()
@@ -226,7 +225,7 @@ def test_indexes_are_private_and_old_ones_are_deleted(
 ) -> None:
     folder = cache / "workspaces"
     folder.mkdir(parents=True)
-    old, new = folder / f"old{store.SUFFIX}", folder / f"new{store.SUFFIX}"
+    old, new = folder / f"old{indexing.SUFFIX}", folder / f"new{indexing.SUFFIX}"
     for file in (old, new):
         file.write_bytes(b"")
     os.utime(old, (1, 1))

@@ -1,4 +1,4 @@
-"""Training makes what is drafted in one pass hold; a loop goes on with less where memory runs out."""
+"""Rows are trained where a draft would reach them, and training makes what is drafted in one pass hold."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,11 +15,83 @@ from lacuna_model.core.errors import LacunaError, WeightsError
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import fuse
 from lacuna_model.network.devices import HOST
-from training.examples.prompts import prompt
-from training.masks import loop
-from training.masks.base import Base
-from training.masks.feeding import Batch, Sample, ahead, batched
-from training.masks.fitting import Fit
+from training import loop
+from training.base import Base
+from training.feeding import Batch, Sample, ahead, batched, prompt
+from training.masks.fitting import GROUP_ROWS, Fit, Prompts, asked, chosen, targets
+
+MASKS, VOCABULARY = 3, 50
+
+
+def prompts(count: int = 3, places: int = 128, seed: int = 0) -> Prompts:
+    """Prompts whose text is mostly what the model says; it says tokens that the head lacks, now and then."""
+    drawn = torch.Generator().manual_seed(seed)
+    ids = torch.randint(0, VOCABULARY + 2, (count, places), generator=drawn)
+    greedy = ids.roll(-1, 1)
+    wrong = torch.rand(ids.shape, generator=drawn) < 0.3
+    greedy[wrong] = (greedy[wrong] + 1) % (VOCABULARY + 2)
+    ordinary = torch.arange(places) < torch.tensor([[places], [places - 9], [places - 30]])[:count]
+    fill = torch.full((count,), places // 2)
+    ordinary[torch.arange(count), fill] = False
+    return Prompts(ids, greedy, ordinary, fill)
+
+
+def reference(one: Prompts, p: int, t: int, j: int) -> bool:
+    """Whether the j-th row behind place t is of use, as the definition has it."""
+    if not (one.ordinary[p, t] or t == one.fill[p]):
+        return False
+    for place in range(t, t + j):
+        if place + 1 >= one.ids.shape[1] or not one.ordinary[p, place + 1]:
+            return False
+        if one.ids[p, place + 1] != one.greedy[p, place] or one.greedy[p, place] >= VOCABULARY:
+            return False
+    return bool(one.greedy[p, t + j] < VOCABULARY)
+
+
+def test_rows_are_of_use_while_the_text_is_the_model_s_own() -> None:
+    one = prompts()
+    found = one.reached(MASKS, VOCABULARY)
+    for p in range(3):
+        for t in range(128):
+            assert found[p, t].tolist() == [reference(one, p, t, j) for j in range(1, MASKS + 1)]
+
+
+def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> None:
+    one = prompts()
+    reached = one.reached(MASKS, VOCABULARY)
+    rows = chosen(one, MASKS, VOCABULARY, 6, torch.Generator().manual_seed(1))
+    assert rows.anchor.shape == (6, GROUP_ROWS)
+    seen = set()
+    for number, anchors, slots in zip(rows.prompt.tolist(), rows.anchor.tolist(), rows.slot.tolist(), strict=True):
+        pairs = [(t, j) for t, j in zip(anchors, slots, strict=True) if t >= 0]
+        for t in {t for t, _ in pairs}:
+            assert sorted(j for place, j in pairs if place == t) == list(range(1, int(reached[number, t].sum()) + 1))
+        seen |= {(number, t, j) for t, j in pairs}
+    assert len(seen) == int(rows.used.sum()) > 0.8 * 6 * GROUP_ROWS
+    fullest = chosen(one, MASKS, VOCABULARY, 3, torch.Generator().manual_seed(1))
+    assert len(set(fullest.prompt.tolist())) > 1
+    in_fill = fullest.anchor[fullest.used] >= 64
+    assert in_fill.float().mean() > 0.4
+
+
+def test_a_row_predicts_the_token_after_its_own_place() -> None:
+    one = prompts()
+    rows = chosen(one, MASKS, VOCABULARY, 4, torch.Generator().manual_seed(1))
+    places = targets(one, rows)
+    used = rows.used
+    assert torch.equal(places[used], (rows.anchor + rows.slot)[used])
+    wanted = one.greedy[rows.prompt[:, None].expand_as(places), places]
+    assert (wanted[used] < VOCABULARY).all()
+
+
+def test_all_rows_that_are_reached_are_asked_once() -> None:
+    reached = prompts().reached(MASKS, VOCABULARY)
+    found = []
+    for rows in asked(reached):
+        for number, anchors, slots in zip(rows.prompt.tolist(), rows.anchor.tolist(), rows.slot.tolist(), strict=True):
+            found += [(number, anchor, slot - 1) for anchor, slot in zip(anchors, slots, strict=True)]
+    assert sorted(found) == [tuple(place) for place in reached.nonzero().tolist()]
+
 
 MODEL = tiny_fim.loaded()
 BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
@@ -40,14 +112,14 @@ def batches() -> list[Batch]:
 
 
 def until(steps: int):
-    return lambda seconds, taken: taken / steps
+    return lambda now: now.steps / steps
 
 
 def test_training_makes_the_slots_hold(batches: list[Batch]) -> None:
     fit = Fit(BASE, slots=4, rank=4, rate=5e-3)
     before = fit.acceptance(batches)
     assert before[0] == 1.0  # what the base says itself
-    loop.train(fit, itertools.cycle(batches), rows=256, done=until(60), notice=lambda found: None, every_s=9.0)
+    loop.train(fit.step, itertools.cycle(batches), rows=256, done=until(60), notice=lambda found: None, every_s=9.0)
     after = fit.acceptance(batches)
     assert after[0] == 1.0
     assert after[1] > before[1] + 0.3
@@ -55,7 +127,7 @@ def test_training_makes_the_slots_hold(batches: list[Batch]) -> None:
 
 def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
     first, second = (Fit(BASE, slots=4, rank=4, seed=seed) for seed in (0, 1))
-    loop.train(first, iter(batches), rows=128, done=until(2), notice=lambda found: None, every_s=9.0)
+    loop.train(first.step, iter(batches), rows=128, done=until(2), notice=lambda found: None, every_s=9.0)
     second.go_on(first.state())
     one, other = (float(fit.step(batches[0], 128, 0.5)) for fit in (first, second))
     assert one == pytest.approx(other, abs=0.3)
@@ -64,7 +136,7 @@ def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
 
 def test_a_training_begins_from_a_file(batches: list[Batch], tmp_path: Path) -> None:
     first, second = (Fit(BASE, slots=4, rank=4, rate=5e-3, seed=seed) for seed in (0, 1))
-    loop.train(first, itertools.cycle(batches), rows=256, done=until(20), notice=lambda found: None, every_s=9.0)
+    loop.train(first.step, itertools.cycle(batches), rows=256, done=until(20), notice=lambda found: None, every_s=9.0)
     rows_file.write(tmp_path / "masks", first.config, first.tensors_now())
     second.begin_from(tmp_path / "masks")
     assert second.acceptance(batches) == pytest.approx(first.acceptance(batches), abs=0.1)
@@ -90,7 +162,7 @@ def test_with_less_memory_a_part_of_each_batch_is_used(batches: list[Batch], mon
     monkeypatch.setattr(Fit, "step", step)
     noticed: list[float] = []
     found = loop.train(
-        fit,
+        fit.step,
         itertools.cycle(batches),
         rows=256,
         done=until(3),
@@ -106,7 +178,7 @@ def test_a_loss_that_is_no_number_ends_the_training(batches: list[Batch]) -> Non
     with torch.no_grad():
         fit.tensors["masks"].fill_(torch.nan)
     with pytest.raises(LacunaError, match="no number"):
-        loop.train(fit, iter(batches), rows=64, done=until(3), notice=lambda found: None, every_s=0.0)
+        loop.train(fit.step, iter(batches), rows=64, done=until(3), notice=lambda found: None, every_s=0.0)
 
 
 def test_batches_are_made_ahead_and_their_errors_are_raised(batches: list[Batch]) -> None:

@@ -12,8 +12,8 @@ from tests.training.corpora import corpus
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.fim import preparing
-from training.masks.main import draft_form
-from training.masks.plain import dense
+from training.base import dense
+from training.masks.training import plain_form
 
 HOST = torch.device("cpu")
 
@@ -25,7 +25,7 @@ def test_a_packed_model_fills_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(module, "FREQUENT_TOKENS", 64)
     monkeypatch.setattr(packing, "HELD_OUT", 2)
     monkeypatch.setattr(packing, "USED_UP", 200)
-    about, weights = draft_form(gguf)
+    about, weights = plain_form(gguf, drafts=True)
     pack = packed.from_bytes(packed.to_bytes(packing.make(about, weights, folder, tokens=10_000, taught={})))
     problems = [Problem(f"SingleLineInfilling/{text}", "f", text, "", "", "") for text in (tiny.CODE[:30], "~é€")]
     real.write(tmp_path / "aside", real.aside(pack, about.vocabulary, weights, problems))

@@ -12,14 +12,12 @@ from tests.training.corpora import corpus
 from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.tokens.tokenizer import Tokenizer
-from training.examples.prompts import LEAST_TOKENS
-from training.examples.reading import prompts
-from training.examples.texts import texts
-from training.masks import prompts_file
-from training.masks.base import Base
-from training.masks.main import draft_form
-from training.masks.plain import dense
+from training.base import Base, dense
+from training.examples import prompts, texts
+from training.feeding import LEAST_TOKENS
+from training.masks import targets
 from training.masks.targets import make
+from training.masks.training import plain_form
 
 HOST = torch.device("cpu")
 
@@ -32,7 +30,7 @@ def test_renumbered_prompts_are_read_as_before(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(module, "FREQUENT_TOKENS", 64)
     monkeypatch.setattr(packing, "HELD_OUT", 2)
     monkeypatch.setattr(packing, "USED_UP", 200)
-    about, weights = draft_form(gguf)
+    about, weights = plain_form(gguf, drafts=True)
     options = {"tokens": 10_000, "taught": {"held_out_large": tmp_path / "taught"}}
     pack = packed.from_bytes(packed.to_bytes(packing.make(about, weights, folder, **options)))
 
@@ -41,7 +39,7 @@ def test_renumbered_prompts_are_read_as_before(tmp_path: Path, monkeypatch: pyte
     tokenizer = Tokenizer(about.vocabulary)
     assert tokenizer.fim is not None
     held = itertools.islice(prompts(tokenizer, tokenizer.fim, texts(folder, "held_out", 1), 1), 2)
-    taught = prompts_file.read(tmp_path / "taught")
+    taught = targets.read(tmp_path / "taught")
     before = [*held, *(ids.tolist() for ids in taught.ids)]
     after = [*pack.prompts["held_out"], *pack.prompts["held_out_large"]]
     for ids, one in zip(before, after, strict=True):

@@ -8,9 +8,9 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
 
-from training.masks import prompts_file
+from training.masks import targets
 from training.masks.targets import make
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
 
 MODEL = tiny_fim.loaded()
 
@@ -20,7 +20,7 @@ def test_prompts_are_added_to_those_in_the_file(tmp_path: Path) -> None:
     first = make(MODEL, texts, tmp_path / "out", split="train", count=2, threads=1)
     done: list[int] = []
     make(MODEL, texts, tmp_path / "out", split="train", count=5, threads=1, advance=done.append)
-    found = prompts_file.read(tmp_path / "out")
+    found = targets.read(tmp_path / "out")
     assert done == [2, 1, 1, 1]
     assert len(found) == 5
     assert all(torch.equal(one, kept) for one, kept in zip(first.ids, found.ids[:2], strict=True))

@@ -9,11 +9,10 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
 
-from training.edits.example import EditExample
-from training.edits.releases import FOLDER
+from training.edits import FOLDER, EditExample
+from training.packages import CorpusError
 from training.rows.samples import COPIED, RowSample, edit, infill, samples
-from training.stored.documents import DocumentWriter
-from training.stored.packages import CorpusError
+from training.stored import DocumentWriter
 
 MODEL = tiny_fim.loaded()
 TOKENIZER, FIM = MODEL.tokenizer, MODEL.fim

@@ -15,10 +15,10 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.masks import EDIT
-from training.edits.example import EditExample
+from training.edits import EditExample
 from training.rows import samples
-from training.rows.fitting import RowsFit
 from training.rows.samples import edit
+from training.rows.training import RowsFit
 
 MODEL = tiny_fim.loaded()
 BELOW = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(4))

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
@@ -12,13 +11,13 @@ from tests.training.rows.test_samples import example
 
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import fuse
-from training.edits.releases import FOLDER
-from training.masks.base import Base
-from training.masks.main import plain_form
-from training.rows import main
-from training.rows.fitting import RowsFit
+from training.base import Base
+from training.edits import FOLDER
+from training.masks.training import plain_form
+from training.rows import training
 from training.rows.samples import edit
-from training.stored.documents import DocumentWriter
+from training.rows.training import RowsFit
+from training.stored import DocumentWriter
 
 MODEL = tiny_fim.loaded()
 BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
@@ -27,15 +26,6 @@ PAIR = [
     for text in (example().updated, example().standing)
     if (one := edit(example(text), MODEL.tokenizer, MODEL.fim)) is not None
 ]
-
-
-def test_a_row_without_an_addition_is_the_base_s_own() -> None:
-    fit = RowsFit(BASE, "edit", rank=4)
-    batch = fit._batch(PAIR)
-    hidden = BASE.followed(batch.own, fit.tensors, batch.rows, BASE.read(batch.ids))
-    for index, one in enumerate(PAIR):
-        whole = BASE.read(torch.tensor([one.ids[:-1]])).states[0, one.first :]
-        torch.testing.assert_close(hidden[index, : len(whole)], whole, atol=1e-4, rtol=1e-4)
 
 
 def test_answers_are_learnt() -> None:
@@ -50,8 +40,8 @@ def test_answers_are_learnt() -> None:
 
 
 def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "HELD_OUT", 2)
-    monkeypatch.setattr(main, "NOTICE_S", 0.0)
+    monkeypatch.setattr(training, "HELD_OUT", 2)
+    monkeypatch.setattr(training, "NOTICE_S", 0.0)
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     texts = corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
     for split in ("train", "held_out"):
@@ -61,10 +51,10 @@ def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pyt
     about, _ = plain_form(gguf, drafts=False)
     for kind in ("edit", "infill"):
         said: list[str] = []
-        first = main.train(gguf, texts, tmp_path / "out", kind, steps=3, **options, say=said.append)
+        first = training.train(gguf, texts, tmp_path / "out", kind, steps=3, **options, say=said.append)
         assert [tokens > 0 for tokens, _ in first.curve] == [False, True, True, True]
         assert "answers right" in said[0]
-        second = main.train(gguf, texts, tmp_path / "out", kind, steps=4, **options)
+        second = training.train(gguf, texts, tmp_path / "out", kind, steps=4, **options)
         assert second.samples == first.samples // 3 * 4
         config, tensors = rows_file.stored(tmp_path / "out" / f"{kind}.safetensors", about.config)
         assert (config.kind, config.slots) == (kind, 1)

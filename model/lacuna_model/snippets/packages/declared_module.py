@@ -5,8 +5,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_NAMES, MAX_SIGNATURE, ModuleNames, ReaderLimit
-from lacuna_model.snippets.packages.parameters import closed, split
+from lacuna_model.snippets.packages.module_names import (
+    MAX_NAME,
+    MAX_NAMES,
+    MAX_SIGNATURE,
+    ModuleNames,
+    ReaderLimit,
+    closed,
+    split,
+)
 
 _COMMENTS = re.compile(r"(?P<gone>/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"?|`[^`]*`?", re.DOTALL)
 _NAME = rf"[^\W\d]\w{{0,{MAX_NAME - 1}}}\b"

@@ -4,6 +4,7 @@ Only modules that a file imports are read, and those that they take names from. 
 """
 
 import contextlib
+import hashlib
 import sys
 import time
 from collections import deque
@@ -13,14 +14,21 @@ from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
+
 from lacuna_model.core.background import Background
 from lacuna_model.files.opening import read_within
+from lacuna_model.hub import atomic, models
+from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import
-from lacuna_model.snippets.packages import declared_module, python_module, script_module, store
+from lacuna_model.snippets.packages import declared_module, python_module, script_module
 from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
-from lacuna_model.snippets.words import plain
 
+# Increase when what a reader finds changes.
+VERSION = 1
+SUFFIX = ".names"
+MAX_KEPT = 200
 # What an index may take: processor time (s) from its start on, memory (bytes), and the bytes of a file.
 CPU_S = 2.0
 MAX_BYTES = 20_000_000
@@ -33,7 +41,6 @@ _MAX_DOCUMENTS = 64
 _HOPS = 4
 # A module that took longer to read (s) is kept in the cache.
 _WORTH_KEEPING = 0.01
-
 Read = Callable[[str], ModuleNames]
 _READERS: Mapping[str, Read] = {
     "python": python_module.read,
@@ -42,6 +49,30 @@ _READERS: Mapping[str, Read] = {
 }
 # What stands between the parts of a module's name where a module may be imported from another one.
 _BETWEEN = {"python": ".", "rust": "/"}
+
+
+def load(module: Module, mark: tuple[int, int]) -> ModuleNames | None:
+    """The names of a module whose file has this size and modification time (ns); None where they are not kept."""
+    file = _location(module, mark)
+    try:
+        with atomic.kept(file) as stream:
+            return msgspec.msgpack.decode(stream.read(), type=ModuleNames)
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def save(module: Module, mark: tuple[int, int], names: ModuleNames) -> None:
+    """Keep the names of a module, readable by the user only, since a package may be private. Raises OSError."""
+    file = _location(module, mark)
+    with atomic.keeping(file, most=MAX_KEPT) as stream:
+        stream.write(msgspec.msgpack.encode(names))
+
+
+def _location(module: Module, mark: tuple[int, int]) -> Path:
+    """A version is the same wherever it is installed; without one the file's time tells."""
+    parts = (VERSION, module.package, module.version or mark[1], module.shown, mark[0])
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode(errors="surrogateescape")).hexdigest()
+    return models.cache_dir() / "names" / f"{digest[:32]}{SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +284,7 @@ class PackageIndex:
         except OSError:  # removed since it was found
             return None
         mark = sum(one.st_size for one in every), max(one.st_mtime_ns for one in every)
-        names = store.load(found, mark)
+        names = load(found, mark)
         if names is None:
             data = _data(found)
             if data is None:
@@ -262,7 +293,7 @@ class PackageIndex:
             names = _READERS[place.language](plain(data.decode("utf-8", errors="replace")))
             if time.thread_time() - began > _WORTH_KEEPING:
                 with contextlib.suppress(OSError):  # the next start reads it again
-                    store.save(found, mark, names)
+                    save(found, mark, names)
         return _Source(names, names.size, found)
 
 

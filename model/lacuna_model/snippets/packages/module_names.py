@@ -1,10 +1,15 @@
-"""What one module of a package offers, as a reader of its language found it, and what that takes in memory."""
+"""What one module of a package offers, as a reader of its language found it, and the bounds of such a reader."""
 
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
+_MARK = re.compile(r"[()\[\]{},]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?")
+# The characters of a definition that are looked at for its parameters.
+FAR = 5_000
 # Longer names are no names, and longer signatures say no more to the model.
 MAX_NAME = 100
 MAX_SIGNATURE = 160
@@ -12,6 +17,36 @@ MAX_SIGNATURE = 160
 MAX_NAMES, MAX_SECONDS = 20_000, 0.5
 # What Python takes for a text beside its characters, and for an entry of a table.
 _BYTES_PER_TEXT, _BYTES_PER_ENTRY = 50, 110
+
+
+def closed(code: str, start: int) -> int:
+    """The end of the bracket that opens at an offset; the offset where none opens there, or none closes it soon."""
+    depth = 0
+    if not code.startswith(("(", "{"), start):
+        return start
+    for match in _MARK.finditer(code, start, start + FAR):
+        if match[0] in "([{":
+            depth += 1
+        elif match[0] in ")]}":
+            depth -= 1
+            if not depth:
+                return match.end()
+    return start
+
+
+def split(inner: str) -> Iterator[str]:
+    """The parameters of a list, each on one line."""
+    depth = last = 0
+    for match in _MARK.finditer(inner):
+        if match[0] == "," and not depth:
+            yield " ".join(inner[last : match.start()].split())
+            last = match.end()
+        elif match[0] in "([{":
+            depth += 1
+        elif match[0] in ")]}":
+            depth -= 1
+    if rest := " ".join(inner[last:].split()):
+        yield rest
 
 
 class ReaderLimit:

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, ModuleNames, ReaderLimit
-from lacuna_model.snippets.packages.parameters import closed, split
+from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, ModuleNames, ReaderLimit, closed, split
 
 # Comments and texts of several lines; other strings are kept, since signatures have them.
 _TEXTS = re.compile(

@@ -5,8 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_NAMES, MAX_SIGNATURE, ModuleNames, ReaderLimit
-from lacuna_model.snippets.packages.parameters import closed, split
+from lacuna_model.snippets.packages.module_names import (
+    MAX_NAME,
+    MAX_NAMES,
+    MAX_SIGNATURE,
+    ModuleNames,
+    ReaderLimit,
+    closed,
+    split,
+)
 
 _COMMENTS = re.compile(
     r"(?P<gone>/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|`(?:\\.|[^`\\])*`?", re.DOTALL

@@ -15,7 +15,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.opening import find_root
-from lacuna_model.snippets.beside import beside
+from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_server import files
 from lacuna_server.cli import engines

@@ -19,7 +19,7 @@ from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
-    from lacuna_model.hub.sources import Progress
+    from lacuna_model.hub.download import Progress
 
 app = typer.Typer(name="models", help="List the models, download their weights, and remove them.", no_args_is_help=True)
 STAGES = {

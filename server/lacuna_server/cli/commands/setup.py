@@ -33,7 +33,7 @@ from lacuna_server.wire.config import DEFAULT_PORT
 from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
-    from lacuna_model.hub.sources import Progress
+    from lacuna_model.hub.download import Progress
     from lacuna_server.cli.editors import EditorProgram
     from lacuna_server.client.starting import Address
 

@@ -7,9 +7,9 @@ from tests.benchmarks.edits.dataset import load_edit_cases
 from tests.benchmarks.edits.judging import judge
 from tests.training.rows.test_samples import STANDING, example
 
-from training.edits.releases import FOLDER
-from training.stored.documents import DocumentWriter
-from training.stored.packages import CorpusError
+from training.edits import FOLDER
+from training.packages import CorpusError
+from training.stored import DocumentWriter
 
 
 def test_the_held_out_edits_of_a_corpus_are_cases(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tests.model.fim import tiny_fim
 from lacuna_model.decode.evidence import beginnings
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine
-from training.stored.documents import Document
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
+from training.stored import Document
 
 PYTHON = "".join(f"def f{i}(größe):\n    # a note\n    return max(größe + {i}, [0])\n\n\n" for i in range(12))
 GO = "".join(f"func f{i}(größe int) int {{\n\treturn größe + {i}\n}}\n\n" for i in range(12))

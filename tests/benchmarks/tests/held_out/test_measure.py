@@ -12,8 +12,8 @@ from tests.model.fim import tiny_fim
 from lacuna_model.backends import readers
 from lacuna_model.core.errors import RequestError
 from lacuna_model.tokens.tokenizer import Tokenizer
-from training.stored.documents import Document, DocumentWriter
-from training.stored.packages import CorpusError
+from training.packages import CorpusError
+from training.stored import Document, DocumentWriter
 
 TOKENIZER = Tokenizer(tiny_fim.VOCABULARY)
 GO = "package a\n\n// A note\n" + "".join(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.fim.drafting.costs import WIDTHS, PassCosts
+from lacuna_model.fim.drafting.costs import REMEMBERED, WIDTHS, AcceptanceRates, DraftedToken, PassCosts
 
 
 def learnt(**ms_by_rows: float) -> PassCosts:
@@ -130,3 +130,39 @@ def test_a_pass_that_is_wider_than_those_seen_says_what_rows_cost_and_not_what_m
     assert costs.added_ms(7) == pytest.approx(10.0)  # half of a pass, as before any was seen
     assert costs.ms(48) == pytest.approx(390.0)
     assert costs.ms(8) == pytest.approx(24.0)
+
+
+def told(rates: AcceptanceRates, slot: int, held: bool, times: int = 30) -> None:
+    for _ in range(times):
+        rates.saw(DraftedToken(1, 0.8, "masked", slot), slot, held)
+
+
+def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
+    rates = AcceptanceRates()
+    told(rates, 1, True)
+    told(rates, 2, False)
+    assert rates.usual("masked", 1) > 0.8 > 0.3 > rates.usual("masked", 2)
+    assert rates.corrected(0.8, "masked", 1) > 0.9 > 0.4 > rates.corrected(0.8, "masked", 2)
+    assert rates.corrected(0.8, "project") == pytest.approx(0.8)
+    assert rates.usual("old") == pytest.approx(2 / 3)
+    assert rates.usual("masked", 3) == pytest.approx(5 / 6)
+
+
+def test_a_document_begins_with_the_rates_of_the_model_and_then_has_its_own() -> None:
+    model = AcceptanceRates()
+    told(AcceptanceRates(model), 1, False, 100)
+    other = AcceptanceRates(model)
+    assert other.usual("masked", 1) == model.usual("masked", 1)
+    assert other.usual("masked", 1) < 0.2
+    assert other.corrected(0.8, "masked", 1) == model.corrected(0.8, "masked", 1)
+    assert other.corrected(0.8, "masked", 1) < 0.2
+    told(other, 1, True)
+    assert other.usual("masked", 1) > 0.7 > model.usual("masked", 1)
+    assert other.asked == {1: 30}
+
+
+def test_a_model_forgets_old_drafts() -> None:
+    model = AcceptanceRates()
+    told(model, 1, False, 10 * REMEMBERED)
+    told(model, 1, True, 2 * REMEMBERED)
+    assert model.usual("masked", 1) > 0.7

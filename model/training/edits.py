@@ -1,0 +1,261 @@
+"""Examples of next edits: two releases of a file, cut into a change and what follows it within the lines below."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from lacuna_model.core.errors import NotPublishedError
+from lacuna_model.next_edit.changes import hunks
+from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText
+from lacuna_model.text.diff import Hunk
+from training.archives import Releases
+from training.corpus import SPLITS
+from training.packages import CorpusError, Package, Role
+from training.registries import Npm, PyPI
+from training.sifting import Benchmarks, Job, sift
+from training.stored import Document, DocumentWriter
+
+# Lines below a change that are rewritten; where nothing is to do there, they stay.
+ROWS = 12
+# Characters that are kept before the change and behind the rewritten lines.
+BEFORE, AFTER = 8_000, 4_000
+# A change of more lines is no single edit.
+MAX_LINES = 12
+# The share of examples in which nothing is to do.
+NOTHING = 1 / 3
+_IMPORT = re.compile(r"\s*(import|from|export\s.*\bfrom|(const|let|var)\b.*\brequire\()")
+_DIGITS = re.compile(r"[\d.]+")
+SOURCES: Mapping[str, Releases] = {"pypi": PyPI(), "npm": Npm()}
+LEDGER, FOLDER = "edits.jsonl", "edits"
+# A package's examples are at most so many, so that none outweighs the others.
+MOST = 400
+
+
+class EditExample(msgspec.Struct, frozen=True):
+    """The lines ``old`` have become the lines ``new``, and then the lines ``standing`` below become ``updated``.
+
+    ``prefix`` is the text before the change, ``suffix`` the one behind the standing lines.
+    """
+
+    package: str
+    version: str
+    licence: str
+    path: str
+    language: str
+    prefix: str
+    old: str
+    new: str
+    standing: str
+    updated: str
+    suffix: str
+
+    @property
+    def follows(self) -> bool:
+        """Whether something is to do."""
+        return self.standing != self.updated
+
+
+def examples(before: str, after: Document, seed: int) -> list[EditExample]:
+    """The examples of a file that was ``before``; two thirds of them have something to do, where there are so many."""
+    old, new = before.splitlines(keepends=True), after.text.splitlines(keepends=True)
+    changes = [part for hunk in hunks(before, after.text) for part in _parts(old, new, hunk)]
+    found: dict[bool, list[EditExample]] = {True: [], False: []}
+    for change, following in pairwise([*changes, None]):
+        assert change is not None
+        if _is_worth(old, new, change) and (one := _example(old, new, change, following, changes, after)):
+            found[one.follows].append(one)
+    rng = Random(f"{seed} {after.package} {after.path}")
+    rng.shuffle(found[False])
+    return [*found[True], *found[False][: max(round(len(found[True]) * NOTHING / (1 - NOTHING)), 1)]]
+
+
+def _parts(old: Sequence[str], new: Sequence[str], hunk: Hunk) -> Iterator[Hunk]:
+    """A change as a person makes it: line by line where each line has become one other."""
+    count = hunk.end - hunk.start
+    if count != hunk.new_end - hunk.new_start or count > MAX_LINES:
+        yield hunk
+        return
+    for row in range(count):
+        if old[hunk.start + row] != new[hunk.new_start + row]:
+            yield Hunk(hunk.start + row, hunk.start + row + 1, hunk.new_start + row, hunk.new_start + row + 1)
+
+
+def _is_worth(old: Sequence[str], new: Sequence[str], change: Hunk) -> bool:
+    """Whether a change says something: no formatting, no number alone, no import alone."""
+    was, made = _lines(old, new, change)
+    if max(change.end - change.start, change.new_end - change.new_start) > MAX_LINES:
+        return False
+    if _words(was) == _words(made):
+        return False
+    if _DIGITS.sub("0", "".join(was)) == _DIGITS.sub("0", "".join(made)):
+        return False
+    written = [line for line in {*was} ^ {*made} if line.strip()]
+    return bool(written) and not all(map(_IMPORT.match, written))
+
+
+def _words(lines: Sequence[str]) -> list[str]:
+    """The tokens of lines but for those that formatting moves."""
+    return [text for text in TokenizedText("".join(lines)).texts if text not in (*LINE_ENDS, ",")]
+
+
+def _example(
+    old: Sequence[str],
+    new: Sequence[str],
+    change: Hunk,
+    following: Hunk | None,
+    changes: Sequence[Hunk],
+    after: Document,
+) -> EditExample | None:
+    """The example of a change; None where what follows goes beyond the lines that are rewritten, or takes it back."""
+    last = change.end + ROWS
+    standing = old[change.end : last]
+    updated = list(standing)
+    if following is not None and following.start < last:
+        if not _is_worth(old, new, following) or _reverses(old, new, change, following):
+            return None
+        inside = [one for one in changes if one.start >= change.end and one.end <= last]
+        if following not in inside:
+            return None
+        for one in reversed(inside):
+            updated[one.start - change.end : one.end - change.end] = new[one.new_start : one.new_end]
+    if not "".join(standing).strip() or not "".join(updated).strip():
+        return None
+    was, made = _lines(old, new, change)
+    return EditExample(
+        after.package,
+        after.version,
+        after.licence,
+        after.path,
+        after.language,
+        "".join(new[: change.new_start])[-BEFORE:],
+        "".join(was),
+        "".join(made),
+        "".join(standing),
+        "".join(updated),
+        "".join(old[last:])[:AFTER],
+    )
+
+
+def _reverses(old: Sequence[str], new: Sequence[str], change: Hunk, following: Hunk) -> bool:
+    """Whether a change writes again what the one before has taken away."""
+    was, _ = _lines(old, new, change)
+    _, made = _lines(old, new, following)
+    written = {line.strip() for line in made if line.strip()}
+    return bool(written) and written <= {line.strip() for line in was}
+
+
+def _lines(old: Sequence[str], new: Sequence[str], change: Hunk) -> tuple[Sequence[str], Sequence[str]]:
+    return old[change.start : change.end], new[change.new_start : change.new_end]
+
+
+class EditRecord(msgspec.Struct, kw_only=True):
+    """What came of one package: its ``versions``, newest first, its examples, and why releases gave none."""
+
+    source: str
+    name: str
+    versions: list[str] = []
+    role: Role
+    licence: str | None = None
+    examples: int = 0
+    nothing: int = 0
+    dropped: dict[str, int] = {}
+
+
+def make(
+    packages: Sequence[Package],
+    out: Path,
+    *,
+    releases: int,
+    progress: Callable[[int, int, str], None] | None = None,
+    sources: Mapping[str, Releases] = SOURCES,
+    benchmarks: Benchmarks | None = None,
+    seed: int = 0,
+) -> list[EditRecord]:
+    """Writes `edits/SPLIT/SOURCE-NAME.jsonl.zst` of each package, from so many ``releases``, and a line of the ledger.
+
+    Packages that the ledger has are left as they are. Raises CorpusError where the ledger cannot be read or written.
+    """
+    wanted = [one for one in packages if one.source in sources and one.role in SPLITS]
+    found = read_ledger(out / LEDGER)
+    known = {(one.source, one.name) for one in found}
+    for done, package in enumerate(wanted):
+        if progress:
+            progress(done, len(wanted), f"{package.name} {package.version}")
+        if (package.source, package.name) in known:
+            continue
+        record = EditRecord(source=package.source, name=package.name, role=package.role)
+        made = _examples(package, sources[package.source], out, releases, benchmarks or Benchmarks(), seed, record)
+        if made:
+            with DocumentWriter(path_of(out, package)) as writer:
+                for one in made:
+                    writer.write(one)
+        _add(out / LEDGER, record)
+        found.append(record)
+    if progress:
+        progress(len(wanted), len(wanted), "done")
+    return found
+
+
+def path_of(out: Path, package: Package) -> Path:
+    """The file of a package's examples."""
+    name = f"{package.source}-{package.name.replace('/', '-')}.jsonl.zst"
+    return out / FOLDER / SPLITS[package.role] / name
+
+
+def read_ledger(path: Path) -> list[EditRecord]:
+    """The records of a ledger, none where there is no such file; raises CorpusError where it cannot be read."""
+    try:
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [msgspec.json.decode(line, type=EditRecord) for line in lines]
+    except (OSError, msgspec.MsgspecError) as error:
+        raise CorpusError(f"{path}: the ledger cannot be read: {error}") from error
+
+
+def _add(path: Path, record: EditRecord) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as stream:
+            stream.write(msgspec.json.encode(record) + b"\n")
+    except OSError as error:
+        raise CorpusError(f"{path}: the ledger cannot be written: {error.strerror}") from error
+
+
+def _examples(
+    package: Package,
+    source: Releases,
+    out: Path,
+    releases: int,
+    benchmarks: Benchmarks,
+    seed: int,
+    record: EditRecord,
+) -> list[EditExample]:
+    """The examples of a package, of its newest releases first; each text of a change counts once."""
+    dropped, found, folder = Counter[str](), dict[tuple[str, str, str], EditExample](), out / "downloads"
+    newer: dict[str, Document] = {}
+    try:
+        paths = source.fetch(package, folder)
+        for _ in range(releases):
+            sifted = sift(Job(package, source, paths), benchmarks)
+            record.versions.append(package.version)
+            record.licence = record.licence or sifted.licence
+            dropped.update({} if sifted.licence else {"licence of the package": 1})
+            older = {document.path: document for document, _ in sifted.documents}
+            for path in sorted(newer.keys() & older.keys()):
+                for one in examples(older[path].text, newer[path], seed):
+                    found.setdefault((one.old, one.new, one.standing), one)
+            newer = older
+            if len(record.versions) < releases and len(found) < MOST:
+                package, paths = source.before(package, folder)
+            else:
+                break
+    except NotPublishedError:
+        dropped["not published"] += 1
+    kept = list(found.values())[:MOST]
+    record.dropped = dict(dropped)
+    record.examples, record.nothing = len(kept), sum(not one.follows for one in kept)
+    return kept

@@ -1,1 +1,0 @@
-"""Examples of next edits, from consecutive releases of the corpus's packages."""

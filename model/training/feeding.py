@@ -1,0 +1,152 @@
+"""Prompts in fill-in-the-middle form, and batches of them, made by a thread while the device works."""
+
+import math
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from torch import Tensor
+
+from lacuna_model.tokens.tokenizer import FimTokens
+
+# Tokens of a prompt: its prefix, suffix and fill. Engines read windows of about this size.
+PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS = (32, 384), (0, 160), (16, 128)
+# A text with fewer tokens gives no prompt.
+LEAST_TOKENS = PREFIX_TOKENS[0] + FILL_TOKENS[0]
+# Prompts are filled up to a multiple of so many tokens.
+STEP = 64
+WAIT_S = 0.2
+
+
+def prompt(tokens: Sequence[int], fim: FimTokens, rng: Random) -> list[int]:
+    """A piece of a text's tokens in fill-in-the-middle form, with a random gap and its fill."""
+    before, after, fill = (rng.randint(*sizes) for sizes in (PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS))
+    start = rng.randrange(max(len(tokens) - before - fill, 1))
+    gap = start + before
+    return [
+        *fim.start,
+        fim.prefix,
+        *tokens[start:gap],
+        fim.suffix,
+        *tokens[gap + fill : gap + fill + after],
+        fim.middle,
+        *tokens[gap : gap + fill],
+    ]
+
+
+def format_tokens(fim: FimTokens) -> list[int]:
+    """The tokens of a prompt that are of its format, and no text."""
+    return [fim.prefix, fim.suffix, fim.middle, *fim.start]
+
+
+def tokens_a_pass(accepted: Sequence[float]) -> float:
+    """The tokens that a pass commits with so many slots drafted: its own, and each draft while all before it hold."""
+    return 1.0 + sum(math.prod(accepted[: slot + 1]) for slot in range(len(accepted)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The tokens of a prompt; ``greedy`` are a teacher's after each of them, None where the base is its own."""
+
+    ids: Sequence[int]
+    greedy: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """P prompts filled up to T tokens: ``ids`` and a teacher's ``greedy`` [P, T]; ``ordinary`` and ``fill`` as they are
+    in :class:`training.masks.fitting.Prompts`.
+    """
+
+    ids: Tensor
+    ordinary: Tensor
+    fill: Tensor
+    greedy: Tensor | None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device; the copy is not waited for."""
+        if device.type == "cuda":
+            return self._each(lambda part: part.pin_memory().to(device, non_blocking=True))
+        return self._each(lambda part: part.to(device))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all prompts, with those that fill them up."""
+        return self.ids.numel()
+
+    def first(self, count: int) -> "Batch":
+        """The first ``count`` prompts, at least one."""
+        return self._each(lambda part: part[: max(count, 1)])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        greedy = None if self.greedy is None else change(self.greedy)
+        return Batch(change(self.ids), change(self.ordinary), change(self.fill), greedy)
+
+
+def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[Batch]:
+    """Batches of about ``tokens`` tokens each, at least one prompt; the last ones may be smaller."""
+    own = torch.tensor(format_tokens(fim))
+    waiting: dict[tuple[int, bool], list[Sample]] = {}
+    for sample in samples:
+        length = -(-len(sample.ids) // STEP) * STEP
+        kind = (length, sample.greedy is None)
+        alike = waiting.setdefault(kind, [])
+        alike.append(sample)
+        if len(alike) >= max(tokens // length, 1):
+            yield _batch(waiting.pop(kind), length, fim, own)
+    for (length, _), alike in waiting.items():
+        yield _batch(alike, length, fim, own)
+
+
+def _batch(samples: Sequence[Sample], length: int, fim: FimTokens, own: Tensor) -> Batch:
+    ids = torch.stack([_filled(sample.ids, length, fim.middle) for sample in samples])
+    inside = torch.arange(length) < torch.tensor([len(sample.ids) for sample in samples])[:, None]
+    fill = (ids == fim.middle).int().argmax(1)
+    known = [_filled(sample.greedy, length, 0) for sample in samples if sample.greedy is not None]
+    return Batch(ids, inside & ~torch.isin(ids, own), fill, torch.stack(known) if known else None)
+
+
+def _filled(ids: Sequence[int], length: int, value: int) -> Tensor:
+    filled = torch.full((length,), value)
+    filled[: len(ids)] = torch.as_tensor(ids)
+    return filled
+
+
+def ahead(batches: Iterable[Batch], device: torch.device, count: int = 4) -> Generator[Batch, None, None]:
+    """The batches on a device; a thread makes up to ``count`` before they are asked for. Its errors are raised here."""
+    made: queue.Queue[Batch | BaseException | None] = queue.Queue(count)
+    ended = threading.Event()
+
+    def put(one: Batch | BaseException | None) -> None:
+        while not ended.is_set():
+            try:
+                return made.put(one, timeout=WAIT_S)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                put(batch.to(device))
+                if ended.is_set():
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while (one := made.get()) is not None:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,160 @@
+"""The loop of a training: steps for a given time, notices, and the folder that it goes on from."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import msgspec
+import torch
+from torch import Tensor
+
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import atomic
+from lacuna_model.loading import rows_file
+from lacuna_model.loading.rows_file import RowsConfig
+from lacuna_model.network.devices import HOST
+from training.packages import CorpusError
+
+LEAST_SHARE = 1 / 64
+# How much of the mean loss each step's is.
+LATEST = 0.05
+
+
+class Samples(Protocol):
+    """Some samples of one step."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, with those that fill them up."""
+        ...
+
+    def first(self, count: int) -> Self:
+        """The first ``count`` samples, at least one."""
+        ...
+
+
+S = TypeVar("S", bound=Samples)
+
+
+class Fits(Protocol):
+    """What is fitted: the ``config`` and the tensors of the file that the engine loads, and the state to go on from."""
+
+    config: RowsConfig
+
+    def state(self) -> dict[str, Any]:
+        """What a training goes on from."""
+        ...
+
+    def tensors_now(self) -> dict[str, Tensor]:
+        """The trained tensors by name, without their gradients."""
+        ...
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a loop has done: its ``steps``, the ``samples`` and ``tokens`` read; the ``loss`` of late.
+
+    ``rows`` of masks were trained; tokens and rows are counted with those that fill up batches and groups.
+    ``share`` of each batch is used: half of it, and so on, where memory runs out.
+    """
+
+    seconds: float = 0.0
+    steps: int = 0
+    samples: int = 0
+    tokens: int = 0
+    rows: int = 0
+    loss: float = 0.0
+    share: float = 1.0
+
+
+def train(
+    step: Callable[[S, int, float], Tensor],
+    batches: Iterator[S],
+    *,
+    rows: int = 0,
+    done: Callable[[Progress], float],
+    notice: Callable[[Progress], None],
+    every_s: float,
+) -> Progress:
+    """Train until the share ``done`` of what is to do is 1.
+
+    A ``step`` is told a batch, the number of ``rows`` of masks and the share that is done; it returns the loss.
+    ``notice`` is called after the first step and about every ``every_s`` seconds, which are the only times at which the
+    device is waited for. Raises LacunaError where the loss is no number any more.
+    """
+    found, began, noticed = Progress(), time.monotonic(), 0.0
+    lately: Tensor | None = None
+    while (share := done(found)) < 1:
+        whole = next(batches)
+        batch, wanted = whole.first(round(len(whole) * found.share)), round(rows * found.share)
+        loss: Tensor | None = None
+        try:
+            loss = step(batch, wanted, share)
+        except torch.OutOfMemoryError:
+            if found.share <= LEAST_SHARE:
+                raise
+        if loss is None:  # outside of the handler, whose error holds the memory
+            found.share /= 2
+            torch.cuda.empty_cache()
+            continue
+        lately = loss if lately is None else lately.lerp(loss, LATEST)
+        found.steps += 1
+        found.samples += len(batch)
+        found.tokens += batch.tokens
+        found.rows += wanted
+        found.seconds = time.monotonic() - began
+        if found.seconds - noticed >= every_s or found.steps == 1:
+            noticed = found.seconds
+            found.loss = float(lately)
+            if found.loss != found.loss:
+                raise LacunaError("the loss is no number any more")
+            notice(found)
+    if lately is not None:
+        found.loss = float(lately)
+    return found
+
+
+Done = TypeVar("Done", bound=msgspec.Struct)
+
+
+class Run(Generic[Done]):
+    """A training in a folder: what is kept there, and what is shown.
+
+    ``NAME.pt`` is the checkpoint and ``NAME.safetensors`` the file that the engine loads. ``done`` is what all runs
+    have done so far, and ``state`` what the fit goes on from, None in the first run.
+    Raises CorpusError where the checkpoint is of another version.
+    """
+
+    def __init__(
+        self, out: Path, name: str, nothing: Done, say: Callable[[str], None], advance: Callable[[int], None]
+    ) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        self._checkpoint, self._rows = out / f"{name}.pt", out / f"{name}.safetensors"
+        self._say, self._advance, self._shown = say, advance, 0
+        self.done = nothing
+        self.state: dict[str, Any] | None = None
+        if self._checkpoint.exists():
+            kept: dict[str, Any] = torch.load(self._checkpoint, map_location=HOST)
+            if missing := {"fit", "progress"} - kept.keys():
+                names = ", ".join(sorted(missing))
+                raise CorpusError(f"{self._checkpoint}: a checkpoint of another version, without {names}")
+            self.done, self.state = msgspec.convert(kept["progress"], type(nothing)), kept["fit"]
+
+    def shown(self, share: float) -> float:
+        """The ``share`` of the training that is done, after it was shown."""
+        thousandths = min(round(1000 * share), 1000)
+        self._advance(thousandths - self._shown)
+        self._shown = thousandths
+        return share
+
+    def keep(self, fit: Fits, done: Done, line: str) -> None:
+        """Write checkpoint and rows, and say a line; an interruption leaves the checkpoint before."""
+        self.done = done
+        with atomic.replacing(self._checkpoint) as stream:
+            torch.save({"fit": fit.state(), "progress": msgspec.to_builtins(done)}, stream)
+        rows_file.write(self._rows, fit.config, fit.tensors_now())
+        self._say(line)

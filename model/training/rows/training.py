@@ -1,0 +1,241 @@
+"""The command ``rows``: fits the additions to rows of one kind, for a given time, from where it stopped."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lacuna_model.loading.rows_file import RowsConfig
+from lacuna_model.network.devices import HOST, choose_device, choose_threads
+from lacuna_model.tokens.tokenizer import Tokenizer
+from training import loop
+from training.base import HEAD_ROWS, Base, Rows, dense
+from training.loop import Progress, Run
+from training.masks.fitting import RANK, RATE, Trainable
+from training.masks.training import plain_form
+from training.rows.samples import Kind, RowSample, samples
+
+# Samples of a step, on a CPU and on a GPU; samples that are measured.
+BATCH, GPU_BATCH = 4, 32
+HELD_OUT = 48
+NOTICE_S = 120.0
+# The held-out samples are measured at these shares of the time.
+MARKS = (0.0, 1 / 3, 2 / 3, 1.0)
+
+
+class Measured(msgspec.Struct):
+    """Held-out answers: how many, how many of them are right to the end, and the loss of a learnt token (nats).
+
+    ``begun`` of those with something to write are begun, and ``silent`` of those with ``nothing`` are silent.
+    """
+
+    answers: int = 0
+    right: int = 0
+    nothing: int = 0
+    silent: int = 0
+    begun: int = 0
+    loss: float = 0.0
+
+    def line(self) -> str:
+        """One line about it."""
+        some = self.answers - self.nothing
+        return (
+            f"{self.right} of {self.answers} answers right, {self.begun} of {some} begun, "
+            f"{self.silent} of {self.nothing} silent, loss {self.loss:.3f}"
+        )
+
+
+class Batch(list[RowSample]):
+    """Samples of about one length."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all samples."""
+        return sum(len(one.ids) for one in self)
+
+    def first(self, count: int) -> "Batch":
+        """The first ``count`` samples, at least one."""
+        return Batch(self[: max(count, 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """P samples of at most R rows: the contexts' ``ids`` [P, T], and of each row its token ``own``, the ``wanted`` next
+    one and its ``weight`` [P, R].
+    """
+
+    ids: Tensor
+    rows: Rows
+    own: Tensor
+    wanted: Tensor
+    weight: Tensor
+
+
+class RowsFit(Trainable):
+    """Fits one kind of additions."""
+
+    def __init__(self, base: Base, kind: str, *, rank: int = RANK, rate: float = RATE, seed: int = 0) -> None:
+        config = base.config
+        super().__init__(base, RowsConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate, seed)
+
+    def step(self, samples: Sequence[RowSample], done: float) -> Tensor:
+        """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""
+        batch = self._batch(samples)
+        hidden = self._base.followed(batch.own, self.tensors, batch.rows, self._base.read(batch.ids))
+        with torch.no_grad():
+            gradient, loss = self._scored(hidden.detach(), batch)
+        self._update(hidden, gradient, done)
+        return loss
+
+    @torch.no_grad()
+    def measure(self, batches: Iterable[Sequence[RowSample]]) -> Measured:
+        """What becomes of held-out answers: one is right where each of its tokens is the likeliest."""
+        found, losses = Measured(), 0.0
+        for some in batches:
+            batch = self._batch(some)
+            hidden = self._base.followed(batch.own, self.tensors, batch.rows, self._base.read(batch.ids))
+            said = self._base.likeliest(hidden.flatten(0, 1)).view(hidden.shape[:2])
+            losses += float(self._scored(hidden, batch)[1]) * len(some)
+            for index, one in enumerate(some):
+                begin, end = one.answer - one.first - 1, len(one.ids) - one.first - 1
+                held = said[index, begin:end] == batch.wanted[index, begin:end]
+                found.answers += 1
+                found.right += bool(held.all())
+                is_end = int(said[index, begin]) == one.ids[-1]
+                found.nothing += one.is_nothing
+                found.silent += one.is_nothing and is_end
+                found.begun += not one.is_nothing and not is_end
+        found.loss = losses / max(found.answers, 1)
+        return found
+
+    def _batch(self, samples: Sequence[RowSample]) -> _Tensors:
+        device = self._base.device
+        places = max(one.first for one in samples)
+        most = -(-max(len(one.ids) - one.first - 1 for one in samples) // 8) * 8
+        ids = torch.zeros((len(samples), places), dtype=torch.long)
+        own, wanted, slot = (torch.zeros((len(samples), most), dtype=torch.long) for _ in range(3))
+        anchor, weight = torch.full_like(own, -1), torch.zeros(own.shape)
+        for index, one in enumerate(samples):
+            ids[index, : one.first] = torch.tensor(one.ids[: one.first])
+            behind = torch.tensor(one.ids[one.first :])
+            count = len(behind) - 1
+            own[index, :count], wanted[index, :count] = behind[:-1], behind[1:]
+            anchor[index, :count] = one.first - 1
+            slot[index, :count] = torch.arange(1, count + 1)
+            learnt = torch.tensor(one.weights)
+            # Whether something is to do counts alike in all samples, and as much as what it is.
+            learnt[1:] /= learnt[1:].sum().clamp_min(1e-6)
+            weight[index, one.answer - one.first - 1 : count] = learnt
+        weight /= weight.sum()
+        rows = Rows(torch.arange(len(samples)).to(device), anchor.to(device), slot.to(device))
+        return _Tensors(ids.to(device), rows, own.to(device), wanted.to(device), weight.to(device))
+
+    def _scored(self, hidden: Tensor, batch: _Tensors) -> tuple[Tensor, Tensor]:
+        """The gradient of the mean loss by the states ``hidden`` [P, R, H], and that loss."""
+        head, flat = self._base.head, hidden.flatten(0, 1)
+        wanted, weight = batch.wanted.flatten(), batch.weight.flatten()
+        gradient, loss = torch.zeros_like(flat), torch.zeros((), device=flat.device)
+        for rows in torch.split(weight.nonzero()[:, 0], HEAD_ROWS):
+            apart = F.linear(flat[rows], head).float().softmax(-1)
+            said = apart.gather(1, wanted[rows, None])
+            loss += -(said[:, 0].clamp_min(1e-20).log() * weight[rows]).sum()
+            apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, -1.0))
+            gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
+        return gradient.view_as(hidden), loss
+
+
+class Trained(msgspec.Struct):
+    """What the training has done so far, over all its runs, and the ``curve``: the tokens at each mark, and figures."""
+
+    seconds: float = 0.0
+    samples: int = 0
+    tokens: int = 0
+    curve: list[tuple[int, Measured]] = []
+
+    def and_then(self, now: Progress, curve: list[tuple[int, Measured]]) -> "Trained":
+        """What has been done with this run's part, and the ``curve`` until now."""
+        return Trained(self.seconds + now.seconds, self.samples + now.samples, self.tokens + now.tokens, list(curve))
+
+
+def train(
+    path: Path,
+    corpus: Path,
+    out: Path,
+    kind: Kind,
+    *,
+    seconds: float,
+    steps: int = 0,
+    device: str = "",
+    seed: int = 0,
+    threads: int = 0,
+    say: Callable[[str], None] = print,
+    advance: Callable[[int], None] = lambda thousandths: None,
+) -> Trained:
+    """Fits rows until they were trained for so many ``seconds`` (or ``steps``), with what the folder ``out`` has.
+
+    It leaves a checkpoint and the file of the rows there. Raises CorpusError where the corpus has no samples, or the
+    checkpoint is of another version.
+    """
+    torch.set_num_threads(threads or choose_threads())
+    place = choose_device(device)
+    run = Run(out, kind, Trained(), say, advance)
+    before = run.done
+    about, weights = plain_form(path, drafts=False)
+    tokenizer = Tokenizer(about.vocabulary)
+    assert tokenizer.fim is not None
+    base = Base(about.config, dense(weights, about.config, place, _dtype(place)))
+    del weights
+    fit = RowsFit(base, kind, seed=seed + before.samples)
+    if run.state is not None:
+        fit.go_on(run.state)
+    size = BATCH if place == HOST else GPU_BATCH
+    held_out = samples(kind, corpus, "held_out", tokenizer, tokenizer.fim, 1)
+    asked = list(_batches(itertools.islice(held_out, HELD_OUT), size))
+    # Other samples than those that were drawn before.
+    drawn = _batches(samples(kind, corpus, "train", tokenizer, tokenizer.fim, seed + before.samples), size)
+
+    def share(now: Progress) -> float:
+        if steps:
+            return (before.samples + now.samples) / (steps * size)
+        return (before.seconds + now.seconds) / max(seconds, 1e-6)
+
+    def notice(now: Progress) -> None:
+        done = before.and_then(now, run.done.curve)
+        line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
+        if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
+            measured = fit.measure(asked)
+            done.curve.append((done.tokens, measured))
+            line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
+        run.keep(fit, done, line)
+
+    if not before.curve:
+        notice(Progress())
+    now = loop.train(
+        lambda batch, _, done: fit.step(batch, done),
+        drawn,
+        done=lambda now: run.shown(share(now)),
+        notice=notice,
+        every_s=NOTICE_S,
+    )
+    if now.steps:
+        notice(now)
+    return run.done
+
+
+def _dtype(place: torch.device) -> torch.dtype:
+    """The precision of the frozen weights: bfloat16 where the processor multiplies it fast."""
+    fast = place != HOST or torch.cpu.get_capabilities().get("amx_bf16", False)
+    return torch.bfloat16 if fast else torch.float32
+
+
+def _batches(drawn: Iterator[RowSample], size: int) -> Iterator[Batch]:
+    """Batches of so many samples."""
+    while group := list(itertools.islice(drawn, 4 * size)):
+        group.sort(key=lambda one: len(one.ids))
+        for first in range(0, len(group), size):
+            yield Batch(group[first : first + size])

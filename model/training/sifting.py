@@ -1,0 +1,241 @@
+"""Selects the documents of each package in worker processes: without copies and benchmark problems, with few tests."""
+
+import gzip
+import hashlib
+import json
+import multiprocessing
+import re
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from datasketch import LeanMinHash, MinHash, MinHashLSH  # type: ignore[import-untyped]  # ships no type information
+
+from training.archives import Contents, Registry, SourceFile
+from training.files import decode, drop_reason, is_test, language_of, language_of_text
+from training.packages import CorpusError, Package
+from training.stored import Document
+
+_WORD = re.compile(r"\w+")
+_NGRAM = 10
+# Many unrelated files share ten consecutive numbers or one-letter names, but not ten real words.
+_MIN_WORDS = 6
+_MENTION = re.compile(r"human[-_ ]?eval(?!uat)|\bmbpp\b", re.IGNORECASE)
+# MBPP's wording. No registry carries its problems, so a file with several such phrases counts as a copy of them.
+_ORDER = re.compile(r"\bwrite a (?:python )?function (?:to|that|which)\b", re.IGNORECASE)
+_MAX_ORDERS = 2
+# Problems are plain functions; methods with the same name are not matched.
+_DEFINITION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+_PROBLEM_FIELDS = ("prompt", "canonical_solution", "suffix", "text", "code")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_SHINGLE = 5
+_PERMUTATIONS = 64
+_EMPTY = MinHash(num_perm=_PERMUTATIONS, hashfunc=zlib.crc32)
+_TEST_SHARE = 0.15
+# Packages per worker that run or wait: few, because their results are held in memory.
+_AHEAD = 3
+
+
+class Benchmarks:
+    """The n-grams and function names of the benchmark problems."""
+
+    def __init__(self) -> None:
+        self._ngrams: set[tuple[str, ...]] = set()
+        self._entry_points: set[str] = set()
+
+    def add(self, problem: Mapping[str, object]) -> None:
+        """Adds a problem: its prompt and solution in the form of HumanEval, MBPP or HumanEval-Infilling."""
+        texts = [problem.get(field) for field in _PROBLEM_FIELDS]
+        ngrams = _ngrams("".join(text for text in texts if isinstance(text, str)))
+        self._ngrams.update(ngram for ngram in ngrams if _telling(ngram))
+        name = problem.get("entry_point")
+        if isinstance(name, str):
+            self._entry_points.add(name)
+
+    def read(self, path: Path) -> None:
+        """Adds every problem of a `.jsonl` or `.jsonl.gz` file; raises CorpusError if it cannot be read."""
+        try:
+            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            self.add_lines(data)
+        except (OSError, EOFError, ValueError) as error:
+            raise CorpusError(f"{path}: cannot read the benchmark problems: {error}") from error
+
+    def add_lines(self, data: bytes) -> None:
+        """Adds every problem of JSON-lines data."""
+        for line in data.splitlines():
+            if line.strip():
+                self.add(json.loads(line))
+
+    def contaminates(self, text: str) -> bool:
+        """Whether a file quotes a problem, names a benchmark, or defines several of its functions."""
+        if _MENTION.search(text) or len(_ORDER.findall(text)) > _MAX_ORDERS:
+            return True
+        if len(self._entry_points.intersection(_DEFINITION.findall(text))) > 1:
+            return True
+        return not self._ngrams.isdisjoint(_ngrams(text))
+
+
+def _ngrams(text: str) -> Iterator[tuple[str, ...]]:
+    words = _WORD.findall(text.lower())
+    return zip(*(words[i:] for i in range(_NGRAM)), strict=False)
+
+
+def _telling(ngram: tuple[str, ...]) -> bool:
+    return len({word for word in ngram if len(word) > 1 and not word[0].isdigit()}) >= _MIN_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """The identity of a text: the digest of its words, and a MinHash of its shingles."""
+
+    digest: bytes
+    shingles: LeanMinHash
+
+
+class Duplicates:
+    """Stores the sketches of accepted documents and recognises copies of them."""
+
+    def __init__(self, threshold: float = 0.8) -> None:
+        self._exact: set[bytes] = set()
+        self._near = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
+        self._threshold = threshold
+        self._accepted: dict[int, LeanMinHash] = {}
+
+    def reason(self, text: Sketch) -> str | None:
+        """Accepts a new text and returns None, or returns how it repeats an accepted text."""
+        if text.digest in self._exact:
+            return "exact duplicate"
+        # The index returns more candidates than needed; the similarity of the sketches decides.
+        near = (self._accepted[key] for key in self._near.query(text.shingles))
+        if any(other.jaccard(text.shingles) >= self._threshold for other in near):
+            return "near duplicate"
+        key = len(self._accepted)
+        self._exact.add(text.digest)
+        self._accepted[key] = text.shingles
+        self._near.insert(key, text.shingles, check_duplication=False)
+        return None
+
+
+def sketch(text: str) -> Sketch:
+    """Returns the sketch of a text; white space does not change it."""
+    words = _TOKEN.findall(text)
+    # crc32 is three times as fast as the default sha1, and the permutations mix it well enough.
+    shingles = _EMPTY.copy()
+    last = max(1, len(words) - _SHINGLE + 1)
+    shingles.update_batch({" ".join(words[i : i + _SHINGLE]).encode() for i in range(last)})
+    return Sketch(hashlib.sha256(" ".join(words).encode()).digest(), LeanMinHash(shingles))
+
+
+# Sent once to each worker, because they are larger than most packages.
+_benchmarks = Benchmarks()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A package, its source, and the paths of its archives (none if it is no longer published)."""
+
+    package: Package
+    source: Registry
+    paths: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class Sifted:
+    """The selected documents of a package with their sketches, its licence, and counts of the reasons for the rest."""
+
+    licence: str | None = None
+    stated_licence: str = ""
+    documents: list[tuple[Document, Sketch]] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def sift_all(jobs: Iterable[Job], benchmarks: Benchmarks, workers: int) -> Iterator[tuple[Job, Sifted]]:
+    """Yields every package with its selection, in order; ``workers`` processes do the work (0: this process)."""
+    if not workers:
+        yield from ((job, sift(job, benchmarks)) for job in jobs)
+        return
+    # Spawned, not forked, because this process downloads in threads.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, spawned, initializer=_start, initargs=(benchmarks,)) as pool:
+        remaining = iter(jobs)
+        running: deque[tuple[Job, Future[Sifted]]] = deque()
+        try:
+            while True:
+                room = _AHEAD * workers - len(running)
+                running += ((job, pool.submit(_sift, job)) for job in islice(remaining, room))
+                if not running:
+                    return
+                job, future = running.popleft()
+                yield job, future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start(benchmarks: Benchmarks) -> None:
+    global _benchmarks
+    _benchmarks = benchmarks
+
+
+def _sift(job: Job) -> Sifted:
+    return sift(job, _benchmarks)
+
+
+def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
+    """Reads a package and filters its files; duplicates across packages are found later."""
+    sifted = Sifted()
+    if not job.paths:
+        sifted.dropped["not published"] += 1
+        return sifted
+    try:
+        contents = job.source.contents(job.package, job.paths)
+    except CorpusError as error:
+        # The fetch verified the archive, so it was published like this; the build goes on with the other packages.
+        sifted.dropped[f"unreadable: {error}"] += 1
+        return sifted
+    sifted.licence, sifted.stated_licence = contents.licence, contents.stated_licence
+    if contents.licence is None:
+        sifted.dropped["licence of the package"] += 1
+    else:
+        _sift_files(job, contents, benchmarks, sifted)
+    return sifted
+
+
+def _sift_files(job: Job, contents: Contents, benchmarks: Benchmarks, sifted: Sifted) -> None:
+    """Selects files, then tests up to their share, and counts the reasons for the rest."""
+    files = [file for file in contents.files if language_of(file.path) in job.source.languages]
+    budget = 0.0
+    for file in files:
+        if not is_test(file.path) and (document := _accepted(job.package, file, benchmarks, sifted)):
+            budget += len(document.text) * _TEST_SHARE / (1 - _TEST_SHARE)
+    # Order by a hash: a fair sample of the tests that is the same in every build.
+    tests = [file for file in files if is_test(file.path)]
+    for file in sorted(tests, key=lambda file: _shuffled(job.package, file)):
+        if len(file.data) > budget:
+            sifted.dropped["over the share of tests"] += 1
+        elif document := _accepted(job.package, file, benchmarks, sifted):
+            budget -= len(document.text)
+
+
+def _accepted(package: Package, file: SourceFile, benchmarks: Benchmarks, sifted: Sifted) -> Document | None:
+    language = language_of(file.path) or ""
+    reason = drop_reason(file.path, file.data, language)
+    text = decode(file.data)
+    if reason is None and file.licence is None:
+        reason = "licence of the file"
+    if reason is None and text is not None and benchmarks.contaminates(text):
+        reason = "benchmark problem"
+    if reason is not None or file.licence is None or text is None:
+        sifted.dropped[str(reason)] += 1
+        return None
+    language = language_of_text(file.path, text) or language
+    document = Document(package.name, package.version, file.licence, file.path, language, text)
+    sifted.documents.append((document, sketch(text)))
+    return document
+
+
+def _shuffled(package: Package, file: SourceFile) -> bytes:
+    return hashlib.sha256(f"{package.name}/{file.path}".encode()).digest()

@@ -1,0 +1,132 @@
+"""The corpus on disk: its documents, and the record of what came of each package."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self, TypeVar
+
+import msgspec
+import zstandard
+
+from lacuna_model.hub import atomic
+from training.packages import CorpusError, Role
+
+T = TypeVar("T", bound=msgspec.Struct)
+_LEVEL = 9
+_PIECE = 1 << 17
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One source file of the corpus."""
+
+    package: str
+    version: str
+    licence: str
+    path: str
+    language: str
+    text: str
+
+
+class DocumentWriter:
+    """Writes a corpus file, which gets its final name only when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with self._clear(), ExitStack() as stack:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(atomic.replacing(self.path))
+            compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+            self._stream = stack.enter_context(compressor.stream_writer(file, closefd=False))
+            self._stack = stack.pop_all()
+        return self
+
+    def write(self, document: msgspec.Struct) -> None:
+        """Appends one document or example; raises CorpusError if it cannot be written."""
+        with self._clear():
+            self._stream.write(msgspec.json.encode(document) + b"\n")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._clear():
+            self._stack.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _clear(self) -> Iterator[None]:
+        """Converts an OSError to a CorpusError that names the file."""
+        try:
+            yield
+        except OSError as error:
+            raise CorpusError(f"{self.path}: cannot write the corpus: {error.strerror}") from error
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """Yields the documents of a corpus file in order; raises CorpusError if it is damaged."""
+    return read_structs(path, Document)
+
+
+def read_structs(path: Path, kind: type[T]) -> Iterator[T]:
+    """Yields what a :class:`DocumentWriter` wrote, in order; raises CorpusError if the file is damaged."""
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        with path.open("rb") as file:
+            for line in _lines(file):
+                yield decoder.decode(line)
+    except (OSError, EOFError, zstandard.ZstdError, msgspec.DecodeError) as error:
+        raise CorpusError(f"{path}: the corpus file is damaged: {error}") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    # The library's own stream reader does not notice that a file was cut off.
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    rest = b""
+    while piece := file.read(_PIECE):
+        *lines, rest = (rest + decompressor.decompress(piece)).split(b"\n")
+        yield from lines
+    if rest or not decompressor.eof:
+        raise EOFError("it was cut off")
+
+
+class PackageRecord(msgspec.Struct, kw_only=True):
+    """The contribution of one package to the corpus."""
+
+    source: str
+    name: str
+    version: str
+    role: Role
+    licence: str | None = None
+    stated_licence: str = ""
+    downloads: dict[str, str] = {}
+    files: int = 0
+    bytes: int = 0
+    tokens: int | None = None
+    dropped: dict[str, int] = {}
+
+
+class Total(msgspec.Struct):
+    """Sums over one language and split."""
+
+    packages: int = 0
+    files: int = 0
+    bytes: int = 0
+    tokens: int | None = None
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """The record of a whole corpus; ``totals`` are by `language/split`."""
+
+    totals: dict[str, Total] = {}
+    tokenizer: str | None = None
+    packages: list[PackageRecord] = []
+
+    def write(self, path: Path) -> None:
+        """Writes the manifest as indented JSON, atomically; raises CorpusError if that fails."""
+        try:
+            with atomic.replacing(path) as stream:
+                stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+        except OSError as error:
+            raise CorpusError(f"{path}: cannot write the manifest: {error.strerror}") from error

@@ -1,0 +1,94 @@
+"""Training leaves a file that the engine reads, goes on where it stopped, and refuses what it cannot use."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from msgspec.structs import replace
+from tests.model import gguf_files, tiny
+from tests.model.fim import tiny_fim
+from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
+from tests.training.corpora import corpus
+
+from lacuna_kernels import native
+from lacuna_model.fim import preparing
+from lacuna_model.fim.loading import load_fim
+from lacuna_model.loading import rows_file
+from training.base import Base, dense
+from training.examples import read
+from training.masks import targets, training
+from training.masks.targets import make
+from training.masks.training import plain_form
+from training.packages import CorpusError
+
+
+@pytest.fixture
+def gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny model's file; training in small pieces, kept after every step."""
+    for name, value in {"BATCH": 128, "HELD_OUT": 2, "NOTICE_S": 0.0}.items():
+        monkeypatch.setattr(training, name, value)
+    return gguf_files.write_fim(tmp_path / "tiny.gguf")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
+
+
+def test_training_goes_on_where_it_stopped_and_leaves_what_the_engine_reads(
+    gguf: Path, texts: Path, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"steps": 2, "device": "cpu", "threads": 1}
+    said: list[str] = []
+    shown: list[int] = []
+    first = training.train(gguf, texts, tmp_path / "out", **options, say=said.append, advance=shown.append)
+    second = training.train(gguf, texts, tmp_path / "out", **options, say=said.append)
+    assert (first.steps, second.steps) == (2, 4)
+    assert second.rows == 2 * first.rows
+    assert second.seconds > first.seconds
+    assert sum(shown) == 1000
+    assert "tokens a pass" in said[-1]
+    about, _ = plain_form(gguf, drafts=True)
+    config, tensors = rows_file.stored(tmp_path / "out" / "masks.safetensors", about.config)
+    assert config.slots == len(tensors["masks"]) + 1 == len(second.accepted)
+
+
+def test_a_teacher_s_prompts_are_trained_on(gguf: Path, texts: Path, tmp_path: Path) -> None:
+    make(load_fim(gguf, "tiny"), texts, tmp_path / "taught", split="train", count=2, threads=1)
+    options: dict[str, Any] = {"steps": 1, "device": "cpu", "threads": 1, "say": lambda line: None}
+    found = training.train(gguf, texts, tmp_path / "out", teacher=tmp_path / "taught", **options)
+    assert found.steps == 1
+    targets.write(tmp_path / "none", targets.Prompts())
+    with pytest.raises(CorpusError, match="has no prompts"):
+        training.train(gguf, texts, tmp_path / "other", teacher=tmp_path / "none", **options)
+
+
+def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    torch.save({"state": {}}, tmp_path / "out" / "masks.pt")
+    with pytest.raises(CorpusError, match="another version, without fit, progress"):
+        training.train(gguf, texts, tmp_path / "out", steps=1, device="cpu", threads=1)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["of other sizes", "of the kernels' sizes"])
+def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    if wide:
+        monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+        tokens = tiny_fim.VOCABULARY.tokens
+        more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.WIDTH))))
+        config = replace(CONFIG, vocab_size=len(more.tokens))
+        path = gguf_files.write(
+            tmp_path / "wide.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT
+        )
+    about, form = plain_form(path, drafts=True)
+    base = Base(about.config, dense(form, about.config, torch.device("cpu"), torch.float32))
+    drafting = load_fim(path, "tiny", drafts=True, threads=1)
+    ids = drafting.tokenizer.encode(tiny.CODE)[:40]
+    wanted = read(drafting, ids).hidden.float()
+    alike = torch.nn.functional.cosine_similarity(base.read(torch.tensor([ids])).states[0], wanted, dim=-1)
+    assert alike.min() > 0.98
+    if wide:
+        assert len(base.head) == 64
+        assert "layers.0.qkv.blocks" in form

@@ -1,0 +1,66 @@
+"""Real rows are what the engine computes; rows of masks see their prompt up to the anchor, and each other."""
+
+import torch
+from tests.model import tiny
+from tests.model.fim import tiny_fim
+from tests.model.loading.test_rows_file import CONFIG, random
+
+from lacuna_kernels.quantised import quantized
+from lacuna_model.network.assembly import fuse
+from training.base import Base, PlainOrder, Rows, unpacked
+
+MODEL = tiny_fim.loaded()
+BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
+IDS = torch.tensor([MODEL.tokenizer.encode(tiny.CODE)[:24], MODEL.tokenizer.encode(tiny.CODE)[24:48]])
+
+
+def test_real_rows_are_those_of_the_engine() -> None:
+    read = BASE.read(IDS)
+    for ids, states in zip(IDS.tolist(), read.states, strict=True):
+        assert torch.allclose(states @ BASE.head.T, tiny_fim.plain_logits(MODEL, ids), atol=1e-4)
+
+
+def test_a_mask_that_reads_a_token_and_adds_nothing_is_the_row_of_that_token() -> None:
+    tensors = random()
+    tensors = {name: torch.zeros_like(one) if "low" in name else one for name, one in tensors.items()}
+    place = 10
+    tensors["masks"] = BASE.embedding[IDS[1, place + 1 : place + 4]]
+    rows = Rows(torch.tensor([1]), torch.full((1, 3), place), torch.arange(1, 4)[None])
+    found = BASE.denoised(tensors["masks"], tensors, rows, BASE.read(IDS))
+    assert torch.allclose(found[0], BASE.read(IDS).states[1, place + 1 : place + 4], atol=1e-4)
+
+
+def test_a_row_sees_neither_what_follows_its_anchor_nor_rows_of_others() -> None:
+    tensors = random()
+    for name, one in tensors.items():
+        tensors[name] = one * 0.1
+    together = Rows(torch.tensor([0]), torch.tensor([[5, 5, 9, 9, 9, -1]]), torch.tensor([[1, 2, 1, 2, 3, 0]]))
+    found = BASE.denoised(tensors["masks"], tensors, together, BASE.read(IDS))
+    for first, last in ((0, 2), (2, 5)):
+        alone = Rows(together.prompt, together.anchor[:, first:last], together.slot[:, first:last])
+        place = int(alone.anchor[0, 0])
+        ids = IDS.clone()
+        ids[0, place + 1 :] = 7
+        one = BASE.denoised(tensors["masks"], tensors, alone, BASE.read(ids))
+        assert torch.allclose(found[:, first:last], one, atol=1e-4)
+        ids[0, place] = 8
+        other = BASE.denoised(tensors["masks"], tensors, alone, BASE.read(ids))
+        assert not torch.allclose(one, other, atol=1e-3)
+    assert found.isfinite().all()
+
+
+def test_gradients_reach_the_trained_tensors_alone() -> None:
+    tensors = {name: (one * 0.1).requires_grad_() for name, one in random().items()}
+    rows = Rows(torch.tensor([0]), torch.full((1, CONFIG.slots - 1), 4), torch.arange(1, CONFIG.slots)[None])
+    BASE.denoised(tensors["masks"], tensors, rows, BASE.read(IDS)).sum().backward()
+    assert all(one.grad is not None and one.grad.any() for one in tensors.values())
+    assert not BASE.head.requires_grad
+
+
+def test_4_bit_weights_are_unpacked_to_what_they_were() -> None:
+    for width in (256, 320, 896):
+        weight = quantized(torch.randn((6, width), generator=torch.Generator().manual_seed(width)))
+        found = unpacked(PlainOrder().packed_blocks(weight), width)
+        assert torch.equal(found.codes, weight.codes)
+        # Steps and lifts are rounded to float16, and a weight is at most a group's range from zero.
+        assert (found.dense() - weight.dense()).abs().max() < weight.dense().abs().max() / 500

@@ -1,0 +1,76 @@
+"""Copies and evaluation problems are recognised."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from training.packages import CorpusError
+from training.sifting import Benchmarks, Duplicates, sketch
+
+PROBLEM = {
+    "prompt": 'def longest_road(cities):\n    """Return the longest road that joins two different cities."""\n',
+    "canonical_solution": "    return max(road.length for road in cities.roads if road.first is not road.last)\n",
+    "suffix": "",
+    "entry_point": "longest_road",
+}
+
+
+def module(words: int, start: int = 0) -> str:
+    return "\n".join(f"def name_{i}(argument_{i}):\n    return argument_{i} + {i}" for i in range(start, start + words))
+
+
+def test_exact_copies_are_found_whatever_their_spacing() -> None:
+    duplicates = Duplicates()
+    assert duplicates.reason(sketch(module(40))) is None
+    assert duplicates.reason(sketch(module(40))) == "exact duplicate"
+    assert duplicates.reason(sketch(module(40).replace("    ", "\t") + "\n\n")) == "exact duplicate"
+
+
+def test_near_copies_are_found_and_others_are_not() -> None:
+    duplicates = Duplicates()
+    assert duplicates.reason(sketch(module(200))) is None
+    assert duplicates.reason(sketch(module(200) + "\nextra = 1\n")) == "near duplicate"
+    assert duplicates.reason(sketch(module(200, start=500))) is None
+    assert duplicates.reason(sketch(module(100) + "\n" + module(100, start=900))) is None
+
+
+def test_quoted_problems_are_found() -> None:
+    benchmarks = Benchmarks()
+    benchmarks.add(PROBLEM)
+    assert benchmarks.contaminates("import os\n\n" + str(PROBLEM["prompt"]))
+    assert benchmarks.contaminates("# " + str(PROBLEM["canonical_solution"]).strip())
+    assert not benchmarks.contaminates("def longest_road(cities):\n    return 1\n")
+
+
+def test_a_solution_in_a_gap_is_joined_with_its_surroundings() -> None:
+    benchmarks = Benchmarks()
+    before, after = "alpha beta gamma delta epsilon ", "eta theta iota kappa"
+    benchmarks.add({"prompt": before, "canonical_solution": "zeta ", "suffix": after})
+    assert benchmarks.contaminates("alpha beta gamma delta epsilon zeta eta theta iota kappa")
+
+
+def test_the_task_sentences_of_mbpp_are_recognised() -> None:
+    order = "Write a python function to reverse a list.\n"
+    assert Benchmarks().contaminates(order * 3)
+    assert not Benchmarks().contaminates(order)
+
+
+def test_problem_files_are_read_plain_and_compressed(tmp_path: Path) -> None:
+    line = (json.dumps(PROBLEM) + "\n").encode()
+    (tmp_path / "a.jsonl").write_bytes(line)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(line))
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        benchmarks = Benchmarks()
+        benchmarks.read(tmp_path / name)
+        assert benchmarks.contaminates(str(PROBLEM["prompt"]))
+
+
+def test_a_damaged_problem_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl.gz"
+    path.write_bytes(b"not gzip")
+    with pytest.raises(CorpusError, match=r"c\.jsonl\.gz"):
+        Benchmarks().read(path)
+    with pytest.raises(CorpusError, match="missing"):
+        Benchmarks().read(tmp_path / "missing.jsonl")
