@@ -198,7 +198,7 @@ class Document:
         if not faults and self._strict is not None:
             faults = self._strict.faults(text, soon=soon)
         if not faults and self._compiler is not None:
-            faults = self._compiler.faults(text, spans)
+            faults = self._compiler.faults(text, spans, errors_stay=self._is_lax)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
