@@ -3,8 +3,7 @@
 The time that a search takes depends on the machine, on what else runs there, and on what caches hold. Searches with
 budgets of time give other fills when the machine is busy; searches with budgets of work do not. Work is counted in
 nominal seconds: about the seconds that it takes on one core of a server of 2024. Each module that does much of the work
-knows the cost of its own steps. What a cache spares one request and not the next is either not counted, or counted
-again each time (``cached``).
+knows the cost of its own steps. What a cache spares one request and not the next is not counted.
 
 Some texts cost far more than their nominal work. So there is one limit of real time behind all budgets: between two
 steps of a request, all that is ``bounded`` may together take no more of its thread than the request's ``Allowance``.
@@ -13,14 +12,12 @@ steps of a request, all that is ``bounded`` may together take no more of its thr
 import math
 import threading
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from functools import lru_cache, wraps
 from typing import TypeVar, cast
 
 from lacuna_model.core.errors import LacunaError
 
-Function = TypeVar("Function", bound=Callable[..., object])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # The time of its thread that a request may take at once, and how much of it comes back with each step, in nanoseconds.
@@ -138,28 +135,6 @@ def mark(seconds: float) -> int:
 def reached(mark: int) -> bool:
     """Whether this thread has done the work up to a mark."""
     return _THREAD.spent >= mark
-
-
-def cached(maxsize: int) -> Callable[[Function], Function]:
-    """A decorator that keeps a function's last ``maxsize`` results; a kept one counts as much work as a new one."""
-
-    def decorate(function: Function) -> Function:
-        @lru_cache(maxsize)
-        def kept(*args: Hashable) -> tuple[object, int]:
-            before = _THREAD.spent
-            result = function(*args)
-            return result, _THREAD.spent - before
-
-        @wraps(function)
-        def call(*args: Hashable) -> object:
-            before = _THREAD.spent
-            result, own = kept(*args)
-            _THREAD.spent = before + own
-            return result
-
-        return cast(Function, call)
-
-    return decorate
 
 
 class Clock:

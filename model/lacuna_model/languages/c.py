@@ -1,4 +1,4 @@
-"""C, and the parts that C++ shares."""
+"""C and C++."""
 
 from tree_sitter import Node
 
@@ -9,6 +9,7 @@ from lacuna_model.languages.predicates import (
     USED,
     Predicate,
     attribute,
+    destroyed,
     in_directive,
     inside,
     line_start,
@@ -20,7 +21,7 @@ from lacuna_model.languages.predicates import (
     type_name,
 )
 
-_LEXICON = Lexicon(
+_C_LEXICON = Lexicon(
     heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),
     tails=(DO,),
     conditionals=True,
@@ -31,7 +32,7 @@ _C_STATEMENTS = kinds(
     "throw_statement try_statement for_range_loop co_return_statement co_yield_statement"
 )
 # Places at the top level, in a namespace, in a block of extern "C", between preprocessor conditions.
-C_PLACES = """
+_C_PLACES = """
 (translation_unit (_) @top)
 (declaration_list (_) @top)
 (preproc_if (_) @between)
@@ -67,7 +68,7 @@ C_PLACES = """
 (compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
-_PLAIN_C_PLACES = f"""{C_PLACES}
+_PLAIN_C_PLACES = f"""{_C_PLACES}
 (compound_statement (function_definition type: (_) declarator: (function_declarator)) @stray)
 (parameter_list (variadic_parameter) . "," @stray)
 (function_definition declarator: (function_declarator parameters: (parameter_list
@@ -75,11 +76,11 @@ _PLAIN_C_PLACES = f"""{C_PLACES}
 """
 _C_BODY = inside(kinds("compound_statement"))
 _C_ELSEWHERE = none_of(_C_STATEMENTS)
-C_WORDS = (
+_C_WORDS = (
     "auto break case char const continue do double else enum extern float for goto if int long register return short "
     "signed sizeof static struct switch typedef union unsigned void volatile while"
 )
-C_FITS: dict[str, Predicate] = {
+_C_FITS: dict[str, Predicate] = {
     "stray": never,
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
@@ -89,7 +90,7 @@ C_FITS: dict[str, Predicate] = {
     "local": type_name(),
     "literal": text_matches(rb"[A-Z_]\w*"),
     "line": ONE_LINE,
-    "value": text_matches(rb"(?!(?:%b)\Z)\w+" % b"|".join(C_WORDS.encode().split())),
+    "value": text_matches(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
     "attribute": attribute,
     "loop": text_matches(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
     "attributed": text_matches(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
@@ -104,19 +105,19 @@ C_FITS: dict[str, Predicate] = {
         rb"|embed|using)?"
     ),
 }
-C_LASTING = frozenset({"top", "between", "macro", "type"})
-C_QUOTING = kinds(
+_C_LASTING = frozenset({"top", "between", "macro", "type"})
+_C_QUOTING = kinds(
     "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
     "preproc_call"
 )
 
 
-def given(declaration: Node) -> int:
+def _given(declaration: Node) -> int:
     """Return a clashing weight, or for an ``extern`` declaration one that never clashes."""
     return -CLASH if any(one.text == b"extern" for one in declaration.children) else CLASH
 
 
-def is_function(declarator: Node | None) -> bool:
+def _is_function(declarator: Node | None) -> bool:
     """Whether a declarator declares a function, a pointer to one, or a macro that looks like one."""
     while declarator is not None and declarator.type != "function_declarator":
         inner = declarator.child_by_field_name("declarator")
@@ -124,58 +125,128 @@ def is_function(declarator: Node | None) -> bool:
     return declarator is not None
 
 
-def unless_function(_holder: Node, declarator: Node) -> int:
+def _unless_function(_holder: Node, declarator: Node) -> int:
     """Return a clashing weight, or 0 for a function."""
-    return 0 if is_function(declarator) else CLASH
+    return 0 if _is_function(declarator) else CLASH
 
 
 def _c_variable(declaration: Node, declarator: Node) -> int:
     """The weight of a variable: at the top level of C it may be declared again, unless both give it a value."""
-    if is_function(declarator):
+    if _is_function(declarator):
         return 0
     outside = declaration.parent is not None and declaration.parent.type not in _C_LOCAL
-    return int(declarator.type == "init_declarator") if outside else given(declaration)
+    return int(declarator.type == "init_declarator") if outside else _given(declaration)
 
 
-def defined(holder: Node, _child: Node) -> int:
+def _defined(holder: Node, _child: Node) -> int:
     """Return 1 for a type with a body, 0 for one that is only named."""
     return int(holder.child_by_field_name("body") is not None)
 
 
 _C_LOCAL = kinds("compound_statement for_statement case_statement labeled_statement")
-C_SCOPES = kinds(
+_C_SCOPES = kinds(
     "translation_unit compound_statement function_definition for_statement parameter_declaration declaration "
     "type_definition type_descriptor field_declaration field_declaration_list enumerator_list "
     "preproc_if preproc_ifdef preproc_else preproc_elif"
 )
-C_ROLES = {
+_C_ROLES = {
     "declaration": Role("declarator", weight=_c_variable),
     "function_definition": Role("declarator", weight=1),
-    "parameter_declaration": Role("declarator", weight=unless_function),
+    "parameter_declaration": Role("declarator", weight=_unless_function),
     "field_declaration": Role("declarator", "member"),
     "enumerator": Role(),
     "labeled_statement": Role("label", "label", until="function_definition"),
     "case_statement": Role("value", "case"),
-    "struct_specifier": Role(space="type", weight=defined),
-    "union_specifier": Role(space="type", weight=defined),
-    "enum_specifier": Role(space="type", weight=defined),
+    "struct_specifier": Role(space="type", weight=_defined),
+    "union_specifier": Role(space="type", weight=_defined),
+    "enum_specifier": Role(space="type", weight=_defined),
 }
-C_THROUGH = {
+_C_THROUGH = {
     "init_declarator": "declarator",
     "pointer_declarator": "declarator",
     "array_declarator": "declarator",
     "function_declarator": "declarator",
     "parenthesized_declarator": "*",
 }
-C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
-C_BODIES = kinds("compound_statement")
+_C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
+_C_BODIES = kinds("compound_statement")
 
 C = Language(
     "c",
     (".c", ".h"),
     "tree_sitter_c",
-    lexicon=_LEXICON,
-    rules=Rules(_PLAIN_C_PLACES, C_FITS | {"local": type_name(USED + CALLED)}, C_WORDS, C_QUOTING, C_LASTING),
-    declarations=Declarations(C_NAMES, C_ROLES, C_SCOPES, C_THROUGH, C_BODIES, kinds("function_definition")),
+    lexicon=_C_LEXICON,
+    rules=Rules(_PLAIN_C_PLACES, _C_FITS | {"local": type_name(USED + CALLED)}, _C_WORDS, _C_QUOTING, _C_LASTING),
+    declarations=Declarations(_C_NAMES, _C_ROLES, _C_SCOPES, _C_THROUGH, _C_BODIES, kinds("function_definition")),
     definitions=("c",),
+)
+
+
+_CPP_LEXICON = Lexicon(
+    declarations=(b"class x;",),
+    raw=((b'R"(', b')"'),),
+    heads=(
+        b"void x() ",
+        b"",
+        b"struct x ",
+        b"namespace x ",
+        b"x = ",
+        b"switch (x) ",
+        b"if (x) ",
+        b"auto x = [] ",
+        b"try ",
+    ),
+    tails=(DO, (b"try", b" catch (...) {}")),
+    conditionals=True,
+)
+_CPP_PLACES = f"""{_C_PLACES}
+(template_declaration (declaration "," @stray))
+(parameter_list "..." . "," @stray)
+[(class_specifier) (struct_specifier)] @class
+"""
+_CPP_WORDS = (
+    f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
+    "protected public template this throw true try typename using virtual"
+)
+
+
+def _cpp_variable(declaration: Node, declarator: Node) -> int:
+    return 0 if _is_function(declarator) else _given(declaration)
+
+
+_CPP_ROLES = _C_ROLES | {
+    "declaration": Role("declarator", weight=_cpp_variable),
+    "function_definition": Role("declarator", weight=0),  # functions may be overloaded
+    "field_declaration": Role("declarator", "member", _unless_function),
+    "optional_parameter_declaration": Role("declarator"),
+    "for_range_loop": Role("declarator", within=True),
+    "class_specifier": Role(space="type", weight=_defined),
+}
+_CPP_OWN = kinds("lambda_expression for_range_loop catch_clause")
+_CPP_SCOPES = (
+    _C_SCOPES
+    | _CPP_OWN
+    | kinds("declaration_list template_parameter_list optional_parameter_declaration alias_declaration")
+    | kinds("if_statement while_statement switch_statement")
+)
+
+CPP = Language(
+    "cpp",
+    (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"),
+    "tree_sitter_cpp",
+    aliases=("c++", "cxx"),
+    lexicon=_CPP_LEXICON,
+    rules=Rules(_CPP_PLACES, _C_FITS | {"class": destroyed}, _CPP_WORDS, _C_QUOTING, _C_LASTING),
+    declarations=Declarations(
+        _C_NAMES,
+        _CPP_ROLES,
+        _CPP_SCOPES,
+        _C_THROUGH | {"reference_declarator": "*", "structured_binding_declarator": "*"},
+        _C_BODIES,
+        _CPP_OWN | kinds("function_definition for_statement if_statement while_statement"),
+    ),
+    definitions=(
+        "c",
+        "cpp",
+    ),
 )

@@ -1,11 +1,11 @@
-"""HTML."""
+"""HTML and CSS."""
 
 from tree_sitter import Node
 
 from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import Predicate, never
 
-_LEXICON = Lexicon(
+_HTML_LEXICON = Lexicon(
     line_comment=(),
     block_comment=((b"<!--", b"-->"),),
     brackets=(b"<>",),
@@ -37,9 +37,14 @@ HTML = Language(
     "html",
     (".html", ".htm"),
     "tree_sitter_html",
-    lexicon=_LEXICON,
+    lexicon=_HTML_LEXICON,
     rules=Rules(_HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), blamed={"element": 0}),
     declarations=Declarations(
         "attribute_name", {"attribute": Role("", "attribute")}, kinds("start_tag self_closing_tag")
     ),
 )
+
+
+_CSS_LEXICON = Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;")
+
+CSS = Language("css", (".css",), "tree_sitter_css", lexicon=_CSS_LEXICON)

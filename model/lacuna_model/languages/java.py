@@ -1,9 +1,22 @@
-"""Java."""
+"""Java and C#."""
 
-from lacuna_model.languages.language import LOOPS, ONE_LINE, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds
+from tree_sitter import Node
+
+from lacuna_model.languages.language import (
+    CLASH,
+    LOOPS,
+    ONE_LINE,
+    TYPE,
+    Declarations,
+    Language,
+    Lexicon,
+    Role,
+    Rules,
+    kinds,
+)
 from lacuna_model.languages.predicates import Predicate, distinct, jump, never, of_its_name, one_of, text_matches
 
-JAVA_LEXICON = Lexicon(
+_JAVA_LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),
     declarations=(b"class x {}",),
     heads=(
@@ -90,7 +103,7 @@ JAVA = Language(
     "java",
     (".java",),
     "tree_sitter_java",
-    lexicon=JAVA_LEXICON,
+    lexicon=_JAVA_LEXICON,
     rules=Rules(_JAVA_PLACES, _JAVA_FITS, _JAVA_WORDS),
     declarations=Declarations(
         "identifier decimal_integer_literal character_literal string_literal",
@@ -102,4 +115,58 @@ JAVA = Language(
         ordered=True,
     ),
     definitions=("java",),
+)
+
+
+def _unless_partial(holder: Node, _child: Node) -> int:
+    """The weight of a type or method, 0 for one that is ``partial`` and may have several parts."""
+    return 0 if any(one.text == b"partial" for one in holder.children) else CLASH
+
+
+_CSHARP_WALLS = kinds(
+    "method_declaration constructor_declaration local_function_statement lambda_expression declaration_list "
+    "anonymous_method_expression accessor_declaration operator_declaration compilation_unit "
+    "enum_member_declaration_list delegate_declaration class_declaration record_declaration struct_declaration"
+)
+_CSHARP_METHOD = Role(
+    space="method", signature="parameters type_parameters type_parameter_list", weight=_unless_partial
+)
+_CSHARP_ROLES = {
+    "variable_declarator": Role(),
+    "parameter": Role(),
+    "foreach_statement": Role("left", within=True),
+    "catch_declaration": Role(),
+    "declaration_expression": Role(),
+    "property_declaration": Role(),
+    "enum_member_declaration": Role(),
+    "method_declaration": _CSHARP_METHOD,
+    "constructor_declaration": _CSHARP_METHOD,
+    "enum_declaration": TYPE,
+}
+_CSHARP_SCOPES = _CSHARP_WALLS | kinds(
+    "block for_statement foreach_statement using_statement fixed_statement switch_body switch_expression_arm "
+    "catch_clause"
+)
+
+CSHARP = Language(
+    "csharp",
+    (".cs",),
+    "tree_sitter_c_sharp",
+    aliases=("c#", "c_sharp", "cs"),
+    lexicon=_JAVA_LEXICON,
+    declarations=Declarations(
+        "identifier",
+        {
+            **_CSHARP_ROLES,
+            **dict.fromkeys(
+                kinds("class_declaration struct_declaration interface_declaration record_declaration"),
+                Role(space="type", weight=_unless_partial, signature="type_parameter_list"),
+            ),
+        },
+        _CSHARP_SCOPES,
+        bodies=kinds("block"),
+        owners=kinds("method_declaration constructor_declaration local_function_statement lambda_expression"),
+        walls=_CSHARP_WALLS,
+    ),
+    definitions=("csharp",),
 )

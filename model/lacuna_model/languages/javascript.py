@@ -1,4 +1,4 @@
-"""JavaScript, and the parts that TypeScript shares."""
+"""JavaScript and TypeScript, the latter without and with JSX elements."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from lacuna_model.languages.predicates import (
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 DO = (b"do", b" while (x);")
-SCRIPT_LEXICON = Lexicon(
+_SCRIPT_LEXICON = Lexicon(
     declarations=(b"class x {}", b"x() {}"),
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
@@ -49,8 +49,8 @@ SCRIPT_LEXICON = Lexicon(
 )
 _SCRIPT_LOOPS = LOOPS | {"for_in_statement"}
 _OWN_THIS = kinds("function_declaration function_expression generator_function generator_function_declaration")
-SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
-SCRIPT_PLACES = """
+_SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
+_SCRIPT_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
 (super) @super
@@ -80,13 +80,13 @@ SCRIPT_PLACES = """
 (regex_flags) @flags
 (switch_body (switch_default) (switch_default) @stray)
 """
-SCRIPT_FITS: dict[str, Predicate] = {
+_SCRIPT_FITS: dict[str, Predicate] = {
     "stray": never,
     "statement": statement_start,
     "arrow": in_line,
     "module": inside(kinds("module internal_module")),
-    "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, SCRIPT_FUNCTIONS),
-    "continue": jump(_SCRIPT_LOOPS, SCRIPT_FUNCTIONS),
+    "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, _SCRIPT_FUNCTIONS),
+    "continue": jump(_SCRIPT_LOOPS, _SCRIPT_FUNCTIONS),
     "super": inside(kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
     "construction": in_constructor,
     "constant": never,
@@ -110,17 +110,17 @@ _MARKUP_PLACES = """
 (jsx_opening_element attribute: (jsx_expression (_) @spread))
 (jsx_self_closing_element attribute: (jsx_expression (_) @spread))
 """
-SCRIPT_WORDS = (
+_SCRIPT_WORDS = (
     "break case catch class const continue debugger default delete do else enum export extends false finally for "
     "function if import in instanceof let new null return super switch this throw true try typeof var void while with"
 )
-SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
+_SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
 
 def tagged(places: str, predicates: dict[str, Predicate]) -> Rules:
     """Return the rules of a language with JSX elements."""
     firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
-    return Rules(places + _MARKUP_PLACES, predicates, SCRIPT_WORDS, SCRIPT_QUOTING, firm=firm, blamed=blamed)
+    return Rules(places + _MARKUP_PLACES, predicates, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=firm, blamed=blamed)
 
 
 def _lexical(declarator: Node, _child: Node) -> int:
@@ -167,7 +167,7 @@ _SCRIPT_SCOPES = _HEADS | kinds(
     "program statement_block switch_body catch_clause for_statement for_in_statement class_body class_static_block "
     "internal_module module jsx_opening_element jsx_self_closing_element"
 )
-SCRIPT_NAMES = "identifier property_identifier shorthand_property_identifier_pattern"
+_SCRIPT_NAMES = "identifier property_identifier shorthand_property_identifier_pattern"
 
 
 def declarations(names: str) -> Declarations:
@@ -181,8 +181,54 @@ JAVASCRIPT = Language(
     (".js", ".mjs", ".cjs", ".jsx"),
     "tree_sitter_javascript",
     aliases=("js", "javascriptreact"),
-    lexicon=replace(SCRIPT_LEXICON, tags=True),
-    rules=tagged(SCRIPT_PLACES, SCRIPT_FITS),
-    declarations=declarations(SCRIPT_NAMES),
+    lexicon=replace(_SCRIPT_LEXICON, tags=True),
+    rules=tagged(_SCRIPT_PLACES, _SCRIPT_FITS),
+    declarations=declarations(_SCRIPT_NAMES),
     definitions=("javascript",),
+)
+
+
+_TYPED_PLACES = f"""{_SCRIPT_PLACES}
+(labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
+(class_body "," @stray)
+(if_statement consequence: (empty_statement) @stray)
+(object (method_definition "?" @stray))
+(required_parameter pattern: (_) @parameter)
+(optional_parameter pattern: (_) @parameter)
+(formal_parameters (optional_parameter) . (required_parameter pattern: (identifier) !value) @stray)
+(return_statement) @return
+"""
+_TYPED_FITS = _SCRIPT_FITS | {
+    "constant": inside(kinds("ambient_declaration export_statement"), _SCRIPT_FUNCTIONS),
+    "return": inside(_SCRIPT_FUNCTIONS),
+}
+_TYPED_DECLARATIONS = declarations(f"{_SCRIPT_NAMES} type_identifier")
+
+TYPESCRIPT = Language(
+    "typescript",
+    (".ts", ".mts", ".cts"),
+    "tree_sitter_typescript",
+    "language_typescript",
+    aliases=("ts",),
+    lexicon=_SCRIPT_LEXICON,
+    rules=Rules(_TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    declarations=_TYPED_DECLARATIONS,
+    definitions=(
+        "javascript",
+        "typescript",
+    ),
+)
+TSX = Language(
+    "tsx",
+    (".tsx",),
+    "tree_sitter_typescript",
+    "language_tsx",
+    aliases=("typescriptreact",),
+    lexicon=replace(_SCRIPT_LEXICON, tags=True),
+    rules=tagged(f"{_TYPED_PLACES}(arrow_function type_parameters: (_) @generic)", _TYPED_FITS),
+    declarations=_TYPED_DECLARATIONS,
+    definitions=(
+        "javascript",
+        "typescript",
+    ),
 )

@@ -4,26 +4,18 @@ import difflib
 from pathlib import PurePath
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.languages.bash import BASH
-from lacuna_model.languages.c import C
-from lacuna_model.languages.cpp import CPP
-from lacuna_model.languages.csharp import CSHARP
-from lacuna_model.languages.css import CSS
+from lacuna_model.languages.c import CPP, C
+from lacuna_model.languages.data import JSON, TOML, YAML
 from lacuna_model.languages.go import GO
-from lacuna_model.languages.html import HTML
-from lacuna_model.languages.java import JAVA
-from lacuna_model.languages.javascript import JAVASCRIPT
-from lacuna_model.languages.json import JSON
+from lacuna_model.languages.html import CSS, HTML
+from lacuna_model.languages.java import CSHARP, JAVA
+from lacuna_model.languages.javascript import JAVASCRIPT, TSX, TYPESCRIPT
 from lacuna_model.languages.kotlin import KOTLIN
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.lua import LUA
 from lacuna_model.languages.php import PHP
 from lacuna_model.languages.python import PYTHON
-from lacuna_model.languages.ruby import RUBY
 from lacuna_model.languages.rust import RUST
-from lacuna_model.languages.toml import TOML
-from lacuna_model.languages.typescript import TSX, TYPESCRIPT
-from lacuna_model.languages.yaml import YAML
+from lacuna_model.languages.word_blocks import BASH, LUA, RUBY
 
 LANGUAGES: tuple[Language, ...] = (
     PYTHON,

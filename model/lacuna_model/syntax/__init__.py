@@ -11,14 +11,13 @@ from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
-from lacuna_model.syntax.check.document import Document, parses
+from lacuna_model.syntax.constraint import SyntaxConstraint
+from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.excerpt import excerpt, scanning
-from lacuna_model.syntax.proving import stand_ins as short_texts
-from lacuna_model.syntax.proving.constraint import SyntaxConstraint
-from lacuna_model.syntax.proving.stand_ins import named, stood_in
 from lacuna_model.syntax.readable import Readable
-from lacuna_model.syntax.region.allowed_tokens import allowed_tokens
-from lacuna_model.syntax.region.region_rules import RegionRules
+from lacuna_model.syntax.region import RegionRules, allowed_tokens
+from lacuna_model.syntax.stand_ins import named, stood_in
+from lacuna_model.syntax.stand_ins import stand_ins as short_texts
 
 __all__ = [
     "LANGUAGES",
@@ -39,7 +38,7 @@ def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadli
 
     ``deadline`` is a ``time.monotonic`` instant.
     """
-    return short_texts.stand_ins(stood_in(text, regions, language), regions, language, Clock(deadline))
+    return short_texts(stood_in(text, regions, language), regions, language, Clock(deadline))
 
 
 def constraint_for(

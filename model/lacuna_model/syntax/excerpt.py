@@ -16,7 +16,7 @@ import msgspec
 from lacuna_model.core import pieces, work
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.text.scan import left_at, literal_pattern
+from lacuna_model.syntax.scan import left_at, literal_pattern
 
 # Bytes of a text that is checked whole, and of the text on each side of the gaps that is checked in a larger one.
 LARGE, NEAR = 1 << 16, 1 << 14

@@ -25,11 +25,10 @@ from lacuna_model.core.constraint import (
 from lacuna_model.core.work import Allowance, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
-from lacuna_model.syntax.lr.parse_table import parse_table
-from lacuna_model.syntax.lr.prefix import Prefix
-from lacuna_model.syntax.text.balance import scan_left
-from lacuna_model.syntax.text.columns import CLAUSES
-from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
+from lacuna_model.syntax.columns import CLAUSES
+from lacuna_model.syntax.lr_stacks import Prefix, parse_table
+from lacuna_model.syntax.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
+from lacuna_model.syntax.sides import scan_left
 from lacuna_model.text.lines import indentation
 
 WORD = re.compile(rb"\w+")

@@ -9,9 +9,8 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
 from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax.check.compilers import COMPILES
-from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_faults, tree_faults
 from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
 from lacuna_server.console.showing import lines_at

@@ -7,9 +7,8 @@ from tree_sitter import Node, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.check.compilers import COMPILES
-from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_faults, tree_faults
 from lacuna_model.text import lines
 from lacuna_model.text.lines import splice
 from lacuna_server.files import unwritable

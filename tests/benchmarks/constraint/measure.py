@@ -31,8 +31,7 @@ from lacuna_model.decode.fill import Fill
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import SyntaxConstraint, language_for, parses
-from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.faults import indentation_faults, tree_faults
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training.options import ModelOption
 

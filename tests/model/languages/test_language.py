@@ -6,7 +6,7 @@ import pytest
 from tree_sitter import Parser
 
 from lacuna_model.syntax import LANGUAGES, language_for
-from lacuna_model.syntax.check.error_set import tree_faults
+from lacuna_model.syntax.faults import tree_faults
 
 
 def test_languages_have_distinct_names_and_extensions() -> None:

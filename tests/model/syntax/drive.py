@@ -1,19 +1,16 @@
 """Drives a constraint as the denoise loop does, with a model that is a function of gap and position."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from tree_sitter import Node
 
 from lacuna_model.core.constraint import Constraint, Run, Taken, TokenText, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.work import Clock
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.syntax import Language, language_for
-from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.proving.judge import Judge
-from lacuna_model.syntax.text.minimal_completions import Closer
+from lacuna_model.syntax.judge import Judge
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]
@@ -30,32 +27,12 @@ def require(name: str) -> Language:
     return language
 
 
-def between(before: str, after: str, language: Language) -> tuple[Document, Closer]:
-    """The document of a gap between two texts, and the source of its completions."""
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], language)
-    return document, Closer(document.sides(0))
-
-
 def first_fill(before: str, after: str, language: Language) -> str | None:
     """The shortest fill that is found for a gap between two texts; None for none."""
     left, right = before.encode(), after.encode()
     gap = len(left), len(left)
     found = Judge(left + right, gap, language, Clock(), in_line=False, strict=True).stand_in()
     return None if found is None else found.decode()
-
-
-def leaves(node: Node, begin: int) -> Iterator[Node]:
-    """Yield the leaves of a tree that begin at or after ``begin``, without comments and missing nodes."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= begin or (node.is_extra and not node.is_error):
-            continue
-        if node.child_count:
-            waiting += reversed(node.children)
-        elif begin <= node.start_byte < node.end_byte:
-            yield node
 
 
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:

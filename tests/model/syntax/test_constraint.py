@@ -1,156 +1,150 @@
-"""The properties a constraint promises, over all languages."""
+"""The rule, through the constraint's own protocol: read, prove, go back; and what is delivered."""
 
-import os
-from itertools import product
+import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from tests.model.syntax.conftest import SmallTokens
+from tests.model.syntax.drive import Marginal, Model, certain, fill, require
+from tests.model.syntax.test_properties import Samples, cut
 
-from lacuna_model.core.constraint import Constraint, Taken, Unconstrained
+from lacuna_model.core.constraint import FillSoFar, Run, Taken
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
-from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax import SyntaxConstraint, parses
 
-from .conftest import SmallTokens
-from .drive import certain, fill, noisy
 
-PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
-Samples = dict[str, tuple[Language, bytes]]
-NAMES = [language.name for language in LANGUAGES]
-# The same examples at every run: a new one in a thousand shows a weakness, and belongs to a full run.
-PROPERTY = settings(
-    max_examples=PARTIALS,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    database=None,
-    derandomize="LACUNA_PARTIALS" not in os.environ,
+def proving(before: str, after: str, name: str, *, room: int = 40, **rules: object) -> SyntaxConstraint:
+    start = len(before.encode())
+    region = Region(start, start, room, **rules)  # type: ignore[arg-type]
+    return SyntaxConstraint((before + after).encode(), [region], require(name), TOKENS)
+
+
+TOKENS: SmallTokens
+
+
+@pytest.fixture(autouse=True)
+def _tokens(tokens: SmallTokens) -> None:
+    global TOKENS
+    TOKENS = tokens
+
+
+def preferring(*texts: str) -> Model:
+    """A model that writes the first text; after a token that it did not choose, the next text from there on."""
+    ways = [[*TOKENS.encode(text), TOKENS.eog_id] for text in texts]
+
+    def model(_: int, position: int) -> Marginal:
+        ids = list(dict.fromkeys(way[position] if position < len(way) else TOKENS.eog_id for way in ways))
+        return np.array((ids * len(ways))[: len(ways)]), -np.arange(len(ways), dtype=np.float32)
+
+    return model
+
+
+def alone(tokens: Sequence[int]) -> Run:
+    """A run without other candidates."""
+    return Run(np.array(tokens)[:, None], np.zeros((len(tokens), 1), np.float32))
+
+
+def deliver(constraint: SyntaxConstraint, model: Model, room: int = 40) -> str | None:
+    verdict = fill(constraint, model, [room], TOKENS.eog_id)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+def test_closers_that_are_due_are_added() -> None:
+    assert deliver(proving("x = ", "\ny = 1\n", "python"), certain([TOKENS.encode("f(a[0")], 0)) == "f(a[0])"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "written"),
+    [
+        ("python", "x = ", "\ny = 1\n", "a +"),
+        ("python", "def f():\n    ", "\n\n\ny = 1\n", "if a:"),
+        ("typescript", "const a = ", "\nconst b = 1;\n", "f(c,"),
+        ("go", "package a\n\nfunc f() {\n\t", "\n}\n", "if err != nil"),
+        ("c", "int f() {\n  return ", "\n}\n", "a *"),
+        ("rust", "fn f() {\n    let x = ", "\n}\n", "match y"),
+    ],
 )
+def test_no_name_and_no_statement_is_added(name: str, before: str, after: str, written: str) -> None:
+    """What the model did not write is not delivered: rather a shorter fill, or none."""
+    found = deliver(proving(before, after, name), certain([TOKENS.encode(written)], 0))
+    assert found is None or written.startswith(re.sub(rb"[\s)\]};,]*\Z", b"", found.encode()).decode())
 
 
-def cut(
-    text: bytes, tokens: SmallTokens, seed: int, gaps: int, slots: int
-) -> tuple[bytes, list[Region], list[list[int]]]:
-    """Cuts random gaps between tokens; returns the text without them, their regions and the removed tokens."""
-    ids = tokens.encode(text.decode())
-    rng = np.random.default_rng(seed)
-    share = len(ids) // gaps
-    pieces, regions, truths, size, position = [], [], [], 0, 0
-    for gap in range(gaps):
-        start = int(rng.integers(gap * share, max((gap + 1) * share - slots, gap * share + 1)))
-        end = min(start + int(rng.integers(0, slots + 1)), (gap + 1) * share)
-        start, end = character_start(ids, tokens, start), character_start(ids, tokens, end)
-        pieces.append(tokens.decode_bytes(ids[position:start]))
-        size += len(pieces[-1])
-        regions.append(Region(size, size, max_tokens=max(end - start, 4)))
-        truths.append(ids[start:end])
-        position = end
-    pieces.append(tokens.decode_bytes(ids[position:]))
-    return b"".join(pieces), regions, truths
+def test_a_line_that_cannot_be_completed_is_written_otherwise() -> None:
+    """The block needs a deeper line: the fill goes back to its beginning and takes the model's other token."""
+    before, after = "def f():\n    for a in b:\n", "\n        c()\n"
+    constraint = proving(before, after, "python")
+    found = deliver(constraint, preferring("    return 1", "        d()"))
+    assert found is not None
+    assert parses((before + found + after).encode(), require("python"))
+    assert found.startswith("        ")
+    assert constraint.stats.vetoes > 0
 
 
-def character_start(ids: list[int], tokens: SmallTokens, place: int) -> int:
-    """The first index from ``place`` on at which no character is split."""
-    while place < len(ids) and tokens.token_bytes(ids[place])[0] & 0xC0 == 0x80:
-        place += 1
-    return place
+def test_a_token_that_cannot_be_read_is_passed_over() -> None:
+    constraint = proving("x = f(a, ", ")\n", "python")
+    assert deliver(constraint, preferring("b]", "b")) == "b"
+    assert constraint.stats.vetoes > 0
 
 
-def filled(text: bytes, regions: list[Region], fills: tuple[str, ...]) -> bytes:
-    parts, offset = [], 0
-    for region, fill_text in zip(regions, fills, strict=True):
-        parts += [text[offset : region.start], fill_text.encode()]
-        offset = region.end
-    return b"".join([*parts, text[offset:]])
+def test_what_a_text_with_an_empty_gap_does_not_lack_is_asked_of_every_line() -> None:
+    """The line is laid out unlike its block, which does not make the text a broken one."""
+    constraint = proving(
+        "int f(int a) {\n    while (a) {\n        a--;\n    }\n ", " }\n", "cpp", max_lines=1, single_line=True
+    )
+    assert deliver(constraint, preferring("[[]]")) != "[[]]"
 
 
-@pytest.mark.parametrize("name", NAMES)
-@PROPERTY
-@given(seed=st.integers(0, 2**32))
-def test_a_true_fill_is_delivered(samples: Samples, tokens: SmallTokens, name: str, seed: int) -> None:
-    language, text = samples[name]
-    hollow, regions, truths = cut(text, tokens, seed, 1, 12)
+def test_fills_that_are_valid_together_are_delivered_in_any_order(samples: Samples, tokens: SmallTokens) -> None:
+    language, text = samples["rust"]
+    hollow, regions, truths = cut(text, tokens, 71, 3, 12)
     constraint = SyntaxConstraint(hollow, regions, language, tokens)
-
-    def nothing_refused(asked: Constraint, fills: object, taken: Taken) -> None:
-        assert not taken.stuck
-        assert asked.stats.vetoes == 0
-
-    rng = np.random.default_rng(seed)
-    model, budgets = certain(truths, tokens.eog_id), [region.max_tokens for region in regions]
-    verdict = fill(constraint, model, budgets, tokens.eog_id, rng=rng, watch=nothing_refused)
-    assert verdict.fills is not None
-    assert filled(hollow, regions, verdict.fills) == text
-
-
-@pytest.mark.parametrize("gaps", [2, 3])
-def test_true_fills_of_several_gaps_are_seldom_lost(samples: Samples, tokens: SmallTokens, gaps: int) -> None:
-    """A gap may be refused if the others hold what makes sense of it, such as the other half of a string."""
-    lost = list[tuple[str, int]]()
-    for name, seed in product(NAMES, range(4)):
-        language, text = samples[name]
-        hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
-        constraint = SyntaxConstraint(hollow, regions, language, tokens)
-        model, budgets = certain(truths, tokens.eog_id), [region.max_tokens for region in regions]
-        verdict = fill(constraint, model, budgets, tokens.eog_id, rng=np.random.default_rng(seed))
-        if verdict.fills is None or filled(hollow, regions, verdict.fills) != text:
-            lost.append((name, seed))
-    assert len(lost) <= 0.05 * 4 * len(NAMES), lost
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("noise", [0.2, 1.0])
-@settings(PROPERTY, max_examples=max(PARTIALS // 4, 3))
-@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
-def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
-    samples: Samples, tokens: SmallTokens, name: str, noise: float, seed: int, gaps: int
-) -> None:
-    language, text = samples[name]
-    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
-    constraint = SyntaxConstraint(hollow, regions, language, tokens)
-    rng = np.random.default_rng(seed)
-    model = noisy(truths, tokens, rng, noise)
     budgets = [region.max_tokens for region in regions]
-    verdict = fill(constraint, model, budgets, tokens.eog_id, rng=rng)
-    if verdict.status == "no_valid_fill":
-        assert verdict.fills is None
-        assert "no valid fill" in verdict.message
-        return
-    assert verdict.fills is not None
-    assert parses(filled(hollow, regions, verdict.fills), language)
+    verdict = fill(constraint, certain(truths, tokens.eog_id), budgets, 0, rng=np.random.default_rng(71))
+    assert verdict.fills == tuple(tokens.decode_bytes(truth).decode() for truth in truths)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@PROPERTY
-@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
-def test_incremental_and_fresh_checks_agree(
-    samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int
-) -> None:
-    language, text = samples[name]
-    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
-    spans = [(region.start, region.end) for region in regions]
-    document = Document(hollow, spans, language)
-    rng = np.random.default_rng(seed)
-    for _ in range(4):
-        fills = [tokens.decode_bytes(truth[: int(rng.integers(0, len(truth) + 1))]) for truth in truths]
-        if any(not valid_utf8(text) for text in fills):
-            continue
-        assert document.check(fills).valid == document.check_fresh(fills).valid
-    true_fills = [tokens.decode_bytes(truth) for truth in truths]
-    assert document.check(true_fills).valid
-    assert document.check_fresh(true_fills).valid
+def test_later_gaps_hold_stand_ins_until_they_are_filled(tokens: SmallTokens) -> None:
+    text = b"f(a=, b=, c=)\n"
+    regions = [Region(place, place, 8) for place in (4, 8, 12)]
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
+    ids = [tokens.encode(one) for one in ("1", "[2", "3")]
+    assert fill(constraint, certain(ids, 0), [8] * 3, 0).fills == ("1", "[2]", "3")
 
 
-def valid_utf8(text: bytes) -> bool:
-    return text.decode(errors="replace").encode() == text
+def test_region_rules_are_kept_at_every_token(tokens: SmallTokens) -> None:
+    constraint = proving("x = ", "\n", "python", regex="[0-9]+")
+    assert deliver(constraint, preferring("foo", "12")) == "12"
+    constraint = proving("x = ", "\n", "python", must_not_contain=("foo",))
+    assert "foo" not in (deliver(constraint, preferring("foo", "b")) or "")
 
 
-def test_unknown_language_is_unconstrained(tokens: SmallTokens) -> None:
-    constraint = constraint_for(b"a ( b", [Region(1, 1)], "notes.xyz", "", tokens, syntax=True)
-    assert isinstance(constraint, Unconstrained)
-    assert not constraint.active
+def test_without_a_language_the_rules_alone_are_kept(tokens: SmallTokens) -> None:
+    constraint = SyntaxConstraint(b"a b", [Region(2, 2, 8, single_line=True)], None, tokens)
+    assert fill(constraint, certain([tokens.encode("(\n(")], 0), [8], 0).fills == ("(",)
 
 
-def test_syntax_off_is_unconstrained(tokens: SmallTokens) -> None:
-    assert not constraint_for(b"x = ", [Region(4, 4)], "a.py", "", tokens, syntax=False).active
+def test_what_is_decided_does_not_depend_on_how_many_tokens_come_at_once(tokens: SmallTokens) -> None:
+    def taken(step: int) -> tuple[int, ...]:
+        constraint, found = proving("def f(a):\n", "    return a\n", "python"), ()
+        while len(found) < len(ids):
+            run = ids[len(found) : len(found) + step]
+            one = constraint.take(0, [FillSoFar(found, len(ids) + 4)], alone(run))
+            assert one.kept > len(found)
+            found = (*found, *run)[: one.kept] + one.write
+        return found
+
+    ids = tokens.encode("    b = (a\n    )\n    c = b\n")
+    assert taken(1) == taken(3) == taken(100)
+
+
+def test_what_cannot_be_read_because_of_a_bracket_lost_above_is_taken() -> None:
+    """What the text before the gap says of open brackets is wrong: only the end of the fill tells what it is worth."""
+    before = (
+        "module Shop\n  class Basket\n    def add(price)\n      2.times do |i|\n        @items << { price: price \n"
+    )
+    after = "\n\n    def total\n      @items.sum { |item| item[:price] }\n    end\n  end\nend\n"
+    (first,) = TOKENS.encode("end")
+    constraint = proving(before + "      end\n      self\n    ", after, "ruby", single_line=True)
+    assert constraint.take(0, [FillSoFar(most=4)], alone([first])) == Taken(1)

@@ -7,8 +7,8 @@ from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES
 from lacuna_model.syntax import parses
-from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.excerpt import FARTHEST, LARGE, NEAR, _piece, excerpt, scanning
+from lacuna_model.syntax.faults import tree_faults
 
 LINES = 8000
 

@@ -19,7 +19,7 @@ from tree_sitter import Node, Tree
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.region.byte_grammar import regex_grammar
+from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source

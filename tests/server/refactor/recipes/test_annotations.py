@@ -2,7 +2,7 @@ import pytest
 from tests.server.refactor.bench import Bench, Scripted
 
 from lacuna_model.core.params import Region
-from lacuna_model.syntax.region.byte_grammar import regex_grammar
+from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.recipes import by_recipe
 
 ANNOTATE = by_recipe("annotations", {})

@@ -1,0 +1,375 @@
+"""Minimal completions: the shortest texts between an unfinished fill and the suffix of its gap.
+
+They complete the operand, close the open brackets, and open those that the suffix closes; where blocks are columns,
+they may end the statement and begin another one on a new line. All are verified elsewhere.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice, product, tee
+from operator import itemgetter
+from typing import Any
+
+from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines, render
+from lacuna_model.syntax.literals import Completions, Tags
+from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
+from lacuna_model.syntax.sides import BINARY, OpenBrackets, RightSide, Sides
+from lacuna_model.text.characters import finish_character
+from lacuna_model.text.lines import indentation
+
+WANTS_OPERAND = frozenset(
+    b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
+    b"new typeof let const var case else throw package def class fn func function async".split()
+)
+
+WHOLE = re.compile(rb"[\w\"'`)\]}\x80-\xff;:]\Z")
+
+
+class Operands:
+    """Texts that complete the beginning of a gap's fill, and the line end and indentation around the gap."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._lexicon, self._right = sides.right.lexicon, sides.right
+        self._text = sides.text
+        self._around = sides.text[-2000:] + sides.right.text[:2000]
+
+    @cached_property
+    def newline(self) -> bytes:
+        """The line end."""
+        return b"\r\n" if b"\r\n" in self._around else b"\n"
+
+    @cached_property
+    def mark(self) -> bytes:
+        """The character that indents."""
+        return b"\t" if re.search(rb"\n\t", self._around) else b" "
+
+    @property
+    def unit(self) -> int:
+        """The number of these characters in one level of indentation."""
+        return 1 if self.mark == b"\t" else 4
+
+    def in_front(self, fill: bytes, reach: int) -> bytes:
+        """The last ``reach`` bytes before the gap and the beginning of a fill."""
+        return self._text[-reach:] + fill
+
+    def choices(self, state: Scan, fill: bytes) -> list[bytes]:
+        """The ends of the expression: nothing, or an operand; the likelier one first."""
+        if state.inside:
+            return [b""]
+        if state.body_due is not None:
+            return self._bodies(state, state.body_due, fill)
+        if not state.last:
+            return [b"", self._lexicon.statement or self._lexicon.operand]
+        apart = re.search(rb"[\w\x80-\xff]\Z", self.in_front(fill, 1))
+        space = b" " if apart else self._continuation(state, fill)
+        operand = space + self._lexicon.operand
+        links = [space + link.lstrip() if space else link for link in self._lexicon.links]
+        wanted = state.last in WANTS_OPERAND or not WHOLE.search(state.last)
+        return [operand, b"", *links] if wanted else [b"", operand, *links]
+
+    def _bodies(self, state: Scan, header: bytes, fill: bytes) -> list[bytes]:
+        """The body of a header, or the indentation of the body that follows."""
+        line, wanted = self._line(fill), header + self.mark * self.unit
+        indent = wanted[len(line) :] if wanted.startswith(line) else b""
+        body = [indent + self._lexicon.statement, *([indent] if indent else [])]
+        coming = self._right.coming
+        follows = self._right.blank and bool(coming) and coming[0].column > len(state.indent)
+        return [b"", *body] if follows else [*body, b""]
+
+    def _continuation(self, state: Scan, fill: bytes) -> bytes:
+        """The indentation of an empty line inside brackets, up to that of the line above.
+
+        tree-sitter's Python grammar reports a dedent as an error even there.
+        """
+        above, newline, line = self.in_front(fill, 2000).rpartition(b"\n")
+        if not (self._lexicon.columns and state.stack and newline) or line.strip():
+            return b""
+        above = above[above.rfind(b"\n") + 1 :]
+        indent = indentation(above, b" \t")
+        return indent[len(line) :] if indent.startswith(line) else b""
+
+    def _line(self, fill: bytes) -> bytes:
+        """The current line up to the end of a fill's beginning."""
+        return self.in_front(fill, 200).rpartition(b"\n")[2]
+
+
+REACH = 4000
+DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
+DEFINITION = Needs(b"def x():", b"def x():")
+
+
+class ColumnLines:
+    """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
+
+    def __init__(self, sides: Sides, target: OpenBrackets, operands: Operands) -> None:
+        self._right, self._lexicon, self._target = sides.right, sides.right.lexicon, target
+        self._operands = operands
+
+    def over(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        """Yield (rank, completion): each ends the statement and begins another one."""
+        right, operands = self._right, self._operands
+        if right.blank and not right.coming and not right.unmatched:
+            return
+        kept = _kept(state, self._target)
+        closers = b"".join(reversed(state.closers[kept:]))
+        opened = [bracket.closer for bracket in self._target.stack[kept:]]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
+        if right.margin and not opened:  # the blank before the rest of the line may serve as indentation
+            heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
+        for lead_rank, (end, lead) in enumerate(
+            self._leads(state, fill, bare=right.blank and not opened and not right.inside)
+        ):
+            if closers and b"\n" not in lead and not end:
+                continue  # the closers make the line non-empty
+            finishing = operands.choices(state, fill) if end or lead.strip(b" \t") else [b""]
+            for rank, operand in enumerate(finishing):
+                for head_rank, margin, head in heads:
+                    start = lead[: len(lead) - margin] if lead.endswith(operands.mark * margin) else lead
+                    text = operand + state.inside + closers + end + start + head
+                    yield lead_rank + rank + head_rank, text
+
+    def _leads(self, state: Scan, fill: bytes, *, bare: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Yield ends of the statement, each with the line breaks, headers and indentation that the suffix's lines need.
+
+        They are ``bare`` if nothing more comes in the line, so that its indentation is not needed.
+        """
+        # a decorator that ends here needs a definition after it
+        lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
+        body, unit = self._lexicon.body if state.header_open else b"", self._operands.unit
+        text = self._operands.in_front(fill, REACH)
+        opened = open_lines(text, unit)
+        if state.last:  # the line may have begun further up, outside of its brackets
+            own = len(state.indent)
+            opened = [*(line for line in opened[:-1] if line.column < own), StatementLine(own, state.head)]
+        line = text[text.rfind(b"\n") + 1 :]
+        if not line.strip() and not state.inside:
+            if DECORATED.search(text):
+                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
+            needs = DEFINITION if DECORATED.search(text) else self._right.needs
+            yield b"", lead(opened, written=len(line), needs=needs)
+        child = opened[-1].column + unit
+        floor = 0 if bare else child
+        if state.header_open:
+            params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
+            yield params + b":", lead([*opened, StatementLine(child, b"")], floor=floor)
+            yield params + body, lead(opened)
+        else:
+            if state.last == b":" and not state.stack:  # the header is complete: its block follows the gap
+                yield b"", lead([*opened, StatementLine(child, b"")], floor=floor)
+            yield b"", lead(opened)
+        if self._right.coming:  # a block that is open there may be of the wrong kind
+            outer = [line for line in opened if line.column < self._right.coming[0].column]
+            yield body, lead(outer or opened[:1])
+        yield body, self._operands.newline + self._operands.mark * opened[-1].column
+
+    def _lead(
+        self,
+        opened: Sequence[StatementLine],
+        *,
+        written: int = -1,
+        floor: int = 0,
+        needs: Needs | None = None,
+        bare: bool,
+    ) -> bytes:
+        """The lines between the open blocks and the suffix, or the text written before it.
+
+        ``written`` is the number of spaces on an empty current line, ``floor`` the least column of the new statement.
+        """
+        right, operands = self._right, self._operands
+        layout = lay_lines(
+            opened, right.coming, header=right.header, unit=operands.unit, floor=floor, needs=needs or right.needs
+        )
+        lead = render(layout, operands.newline, operands.mark)
+        first = layout.lines[0][0] if layout.lines else layout.column
+        if first >= written >= 0:
+            lead = lead.removeprefix(operands.newline)[written:]
+        if bare and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
+            return lead + self._lexicon.statement  # otherwise the block of the last header would be empty
+        if bare and b"\n" in lead:
+            return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
+        return lead
+
+
+def _kept(state: Scan, target: OpenBrackets) -> int:
+    """The number of brackets that stay open around a new statement, none of them a parenthesis."""
+    kept = shared(state.stack, target.stack)
+    while kept and state.stack[kept - 1].closer in (b")", b"]"):
+        kept -= 1
+    return kept
+
+
+def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
+    """Beginnings of a statement that the rest of the line may complete, likeliest first."""
+    operand, openings = right.lexicon.operand, right.openings(closers)
+    if right.blank:
+        return openings
+    opening = operand + b"(" if closers == [b")"] else openings[0] if openings != [b""] else b""
+    if right.header:
+        return _header_heads(right.rest, opening, operand)
+    if opening:
+        return [*openings, operand + b" = " + opening]
+    if BINARY.match(right.rest):
+        return [operand, operand + b" = " + operand]
+    if right.rest[:1] in b"([.,:":
+        return [operand, b""]
+    if right.rest[:1].isspace():
+        return [operand + b" =", operand, b"from " + operand, operand + b"."]
+    return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
+
+
+def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
+    """Beginnings of a header that the rest of the line may complete, likeliest first."""
+    word = rest.lstrip()
+    if word.startswith(b":"):
+        return [b"if " + operand, b"else", b"try"]
+    if opening:
+        return [b"def " + opening, b"if " + opening, b"for x in " + opening, b"class " + opening]
+    if word.startswith((b"in ", b"in(")):
+        return [b"for " + operand + b" "[len(rest) - len(word) :]]
+    if word.startswith((b"as ", b"->")):
+        return [b"with " + operand, b"def " + operand + b"()"]
+    if word.startswith(b"("):
+        return [b"def " + operand, b"if " + operand, b"class " + operand]
+    space = b"" if rest[:1].isspace() else b" "
+    if BINARY.match(rest):
+        return [b"if " + operand]
+    return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
+
+
+LIMIT = 96
+OPENINGS = 10
+NEWLINE_RANK = 1.5
+WHOLE_LINES_RANK = 0.4
+ELEMENT_RANK = 1.3
+# Turning the rest of a line into a comment is right if it was one, and otherwise the last resort.
+COMMENT_RANK = 8.0
+PROSE_BONUS = 7.5
+
+Ranked = tuple[float, bytes]
+Source = Callable[[], list[Ranked]]
+Complete = Callable[..., Iterator[Ranked]]
+
+
+class Closer:
+    """Completions for one gap; the parts that depend only on the text around it are computed once.
+
+    ``ends_inside`` is true if the suffix begins in a string or a comment.
+    """
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
+        self.ends_inside = bool(sides.right.inside)
+        self._operands = Operands(sides)
+        # a gap that begins a line and ends before code holds whole lines
+        self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
+        self._ends = [(0.0, b"")]
+        if self._lexicon.line_comment and not self._right.blank:
+            self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
+        self._known: dict[bytes, Iterator[bytes]] = {}
+        self._scanned: dict[bytes, Scan] = {}
+
+    def _scan(self, fill: bytes) -> Scan:
+        """The state after the beginning of a fill, cached because few beginnings are asked for often."""
+        if fill not in self._scanned:
+            self._scanned[fill] = scan(fill, self._lexicon, self._sides.left)
+        return self._scanned[fill]
+
+    def completions(self, fill: bytes) -> Iterator[bytes]:
+        """Yield texts to put after the beginning of a fill, likeliest first, without duplicates.
+
+        Every step asks for the same beginnings, so the completions are cached.
+        """
+        self._known[fill], found = tee(self._known.get(fill) or self._find(fill))
+        return found
+
+    def _find(self, fill: bytes) -> Iterator[bytes]:
+        character = finish_character(fill)
+        state = self._scan(fill + character)
+        for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
+            yield character + text
+
+    def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
+        """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
+        sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
+        lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
+        for end_rank, end in self._ends:
+            sides = self._sides.below if end else self._sides
+            for place, target in enumerate(sides.targets):
+                rank, given = end_rank + place, (sides, target, state, fill)
+                sources.append((rank - 1.0, partial(_ended, self._in_line, end, rank, *given)))
+                if self._lexicon.columns:
+                    rank += lines_rank
+                    sources.append((rank - 0.5, partial(_ended, self._on_lines, end, rank, *given)))
+        return sorted(sources, key=itemgetter(0))
+
+    def _in_line(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+        """Completions that continue in the line after the gap, and leave the brackets of a target open."""
+        inside = sides.right.inside
+        if state.inside and inside and (state.inside == inside or len(inside) == 1):
+            yield -1.0, b""
+        kept = shared(state.stack, target.stack)
+        openings = sides.right.openings([bracket.closer for bracket in target.stack[kept:]], outside=not kept)
+        ends_header = state.header_open and not sides.right.header and not kept
+        endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
+        for rank, operand in enumerate(self._operands.choices(state, fill)):
+            for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
+                yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
+
+    def _endings(self, closers: bytes, *, ends_header: bool) -> dict[bytes, float]:
+        """Closers with an end of the statement, which may also come before the first block that closes, by rank.
+
+        The element of a list ends with a comma if the gap ends its line or the suffix begins in a string or comment.
+        """
+        lexicon = self._lexicon
+        if lexicon.columns:
+            return {
+                closers + tail: rank for rank, tail in enumerate((lexicon.body, b":", b"") if ends_header else (b"",))
+            }
+        own, brace, blocks = closers.partition(b"}")
+        ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._operands.newline
+        elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
+        return {closers: 0.0, ended: 1.0, **elements}
+
+    def _on_lines(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+        return ColumnLines(sides, target, self._operands).over(state, fill)
+
+    def _closing(self, brackets: Sequence[Bracket]) -> bytes:
+        """The closers of brackets, given outermost first, each with the text that must follow the block of its word."""
+        closers = []
+        for bracket in reversed(brackets):
+            closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
+            if bracket.closer == b"}":
+                closers.append(next((tail for word, tail in self._lexicon.tails if word in bracket.words), b""))
+        return b"".join(closers)
+
+
+def completions(sides: Sides) -> Completions:
+    """Return what yields the completions of a gap between two sides, closing tags included."""
+    closer = Closer(sides)
+    if not sides.right.lexicon.tags:
+        return closer.completions
+    return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
+
+
+def _ended(complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+    """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
+    return [(rank + own, text + end) for own, text in complete(*given)]
+
+
+def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
+    """The texts of all sources by rank; later sources are only asked if the early texts are not enough."""
+    waiting: list[Ranked] = []
+    for least, source in sources:
+        ready = sum(rank < least for rank, _ in waiting)
+        yield from (text for _, text in waiting[:ready])
+        waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
+    yield from (text for _, text in waiting)
+
+
+def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
+    """Yield the texts that are not in ``seen``, and add them to it."""
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text

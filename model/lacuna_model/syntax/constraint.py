@@ -1,0 +1,460 @@
+"""The rule: read while the grammar can read, prove at line ends and at the end, go back where there is no proof.
+
+A token is taken if it can be read; where it ends a line, something must complete the fill. If nothing does for some
+lines, the fill goes back to the last place where something does, and the token that followed it is forbidden there: the
+model's next best one is tried. An end-of-gap is a token like others: it may be taken where only closers that are due
+are missing. What is decided is a function of the text and of the tokens that were read, one by one.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import takewhile
+
+from lacuna_model.core import work
+from lacuna_model.core.constraint import ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
+from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock, OverBudgetError
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
+from lacuna_model.syntax.gap import ProvedGap, Tokens, takes_lines
+from lacuna_model.syntax.judge import Judge
+from lacuna_model.syntax.readable import Reading
+from lacuna_model.syntax.reasons import no_fill
+from lacuna_model.syntax.region import RegionRules, in_line
+from lacuna_model.syntax.stand_ins import Others, one_side
+
+MAX_BACK = 8  # times that one gap goes back
+MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
+MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
+MAX_ASTRAY = 4  # times that it goes back to the last proved place, before the first word of the line is to blame
+MAX_TAKEN_BACK = 64  # tokens of one gap that are taken back where there is no proof
+MAX_ON = 2  # times that a fill goes on where the model would end it
+MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
+MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
+MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
+GRACE_SECONDS = 0.3  # of real time, for the verdict after the deadline
+CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
+WORD = re.compile(rb"\w")
+
+
+class SyntaxConstraint:
+    """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
+
+    Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a
+    ``time.monotonic`` instant.
+    """
+
+    active = True
+
+    def __init__(
+        self,
+        text: bytes,
+        regions: Sequence[Region],
+        language: Language | None,
+        tokens: TokenText,
+        *,
+        strict: bool = False,
+        deadline: float | None = None,
+        lines_above: int = 0,
+    ) -> None:
+        """The text has so many ``lines_above`` it in its file."""
+        self.stats = ConstraintStats()
+        self._given, self._lines_above = (text, regions), lines_above
+        if language is not None and not strict:
+            text, regions = one_side(text, regions)
+        self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
+        self._clock, self._strict = Clock(deadline), strict
+        self._gaps = [self._gap(gap) for gap in range(len(regions))]
+        self._others = Others(text, regions, language, self._clock)
+        self._is_new = True  # no question was asked yet
+        self._unfilled: int | None = None  # the gap for which there is no valid fill, as the verdict found
+
+    def _gap(self, gap: int) -> ProvedGap:
+        """One gap, whose judge and reading see the other gaps as they are when these are made."""
+        until = self._regions[gap + 1].start if gap + 1 < len(self._regions) else len(self._text)
+        rules = RegionRules(self._regions[gap], self._text[self._regions[gap].end : until])
+        whole = takes_lines(self._text[: self._regions[gap].start], self._text[self._regions[gap].end :])
+        if self._language is None:
+            return ProvedGap(self._tokens, rules, None, None, whole_lines=whole)
+        judge, reading = partial(self._judge, gap), partial(self._reading, gap)
+        return ProvedGap(self._tokens, rules, judge, reading, whole_lines=whole)
+
+    def _judge(self, gap: int) -> Judge | None:
+        """The judge of a gap's fills; None where the open gaps are to blame for errors in any case."""
+        assert self._language is not None
+        if self._others.leave_errors and self._are_others_open(gap):
+            return None
+        text, place = self._others.around(gap)
+        is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
+        return Judge(text, place, self._language, self._clock, in_line=is_line, strict=strict)
+
+    def _are_others_open(self, gap: int) -> bool:
+        return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
+
+    def _reading(self, gap: int) -> Reading | None:
+        """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
+        assert self._language is not None
+        if not all(own.ended for own in self._gaps[:gap]):
+            return None
+        text, (start, _) = self._others.around(gap)
+        return Reading(text[:start], self._language)
+
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        """What becomes of a fill: the run as far as it can be read and proved, other tokens, or fewer of its own.
+
+        It is stuck if it takes too long to tell. Raises UnparsableError if that is so whatever the fills are.
+        """
+        with self._bounded():
+            return self._taken(gap, fills, run)
+        return Taken(len(fills[gap].tokens), stuck=True)
+
+    @contextmanager
+    def _bounded(self, *, least: float = 0.0) -> Iterator[None]:
+        """Within, a question is answered in the time that the request has; what takes longer is left without an answer.
+
+        Where that is the first question, which took most of the time alone, the text is to blame: UnparsableError.
+        """
+        began = time.thread_time_ns()
+        try:
+            with work.bounded(least=least):
+                yield
+        except OverBudgetError as error:
+            if self._is_new and time.thread_time_ns() - began > work.AT_ONCE_NS // 2:
+                raise UnparsableError(TOO_LONG) from error
+        finally:
+            self._is_new = False
+
+    def _taken(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        self._clock.begin(CALL_SECONDS)
+        self._see(fills)
+        taken = self._take(gap, fills[gap], run)
+        self.stats.deferrals += taken.stuck
+        return taken
+
+    def _take(self, gap: int, fill: FillSoFar, run: Run) -> Taken:
+        before = fill.tokens
+        for place, token in enumerate(run.tokens):
+            changed = self._refused_end(gap, fill.most, before, token)
+            if changed is not None:
+                return changed
+            next_one = self._follower(gap, before, run, place)
+            if next_one is None:
+                return self._stuck(gap, fill.most, before) or Taken(len(before), stuck=True)
+            if next_one == self._tokens.eog_id:
+                self._end(gap, before)
+                return Taken(len(before), ends=True)
+            now = (*before, next_one)
+            changed = (
+                self._unproved(gap, fill.most, now)
+                or self._beyond(gap, fill.most, now)
+                or self._out_of_budget(gap, fill.most, now)
+            )
+            if next_one != token and (changed is None or changed.kept == len(now)):
+                write, ends = ((), False) if changed is None else (changed.write, changed.ends)
+                return Taken(len(before), (next_one, *write), ends=ends)
+            if changed is not None:
+                return changed
+            before = now
+        return Taken(len(before))
+
+    def _end(self, gap: int, run: Tokens) -> None:
+        """Take the fill of a gap that ends with its known tokens, if it may end there."""
+        text = self._gaps[gap].text(run)
+        if (closers := self._gaps[gap].closers_after(text)) is not None:
+            self._take_text(gap, text + closers)
+
+    def _see(self, fills: Sequence[FillSoFar]) -> None:
+        """Note what is written in the gaps, and take the fills that have ended since the last call."""
+        for gap, fill in enumerate(fills):
+            own = self._gaps[gap]
+            own.prefix = fill.prefix
+            self._others.written[gap] = own.text(fill.tokens)
+            if fill.ended and not own.ended:
+                self._end(gap, fill.tokens)
+
+    def _may_end(self, gap: int, text: bytes) -> bool:
+        """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        if self._others.leave_errors:
+            self._choose_again(gap, text, ends=True)
+        return own.closers_after(text) is not None or (
+            self._choose_again(gap, text, ends=True) and own.closers_after(text) is not None
+        )
+
+    def _is_proved(self, gap: int, run: Tokens) -> bool:
+        """Whether something completes a beginning, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        return own.is_proved(run) or (self._choose_again(gap, own.text(run), ends=False) and own.is_proved(run))
+
+    def _choose_again(self, gap: int, text: bytes, *, ends: bool) -> bool:
+        """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
+        found = self._others.choose_again(gap, text, [own.ended for own in self._gaps], ends=ends)
+        for own in self._gaps if found else ():
+            own.forget()
+        return found
+
+    def _follower(self, gap: int, before: Tokens, run: Run, place: int) -> int | None:
+        """The first token that may follow, the one that was read at a place of a run or the best of the others."""
+        for token in dict.fromkeys(run.ids[place].tolist()):
+            if self._gaps[gap].leaves_column(before, token):
+                return None
+            if self._may_follow(gap, before, token):
+                return int(token)
+            self.stats.vetoes += 1
+        return None
+
+    def _may_follow(self, gap: int, run: Tokens, token: int) -> bool:
+        own = self._gaps[gap]
+        if token in own.forbidden.get(run, ()):
+            return False
+        if token == self._tokens.eog_id or own.leaves((*run, token)):
+            return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
+        return own.reads((*run, token))
+
+    def _refused_end(self, gap: int, most: int, run: Tokens, token: int) -> Taken | None:
+        """What is done where the model would end a fill that may not end there; None where it goes on.
+
+        Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
+        leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
+        the end of its last line is written otherwise, then more and more of it.
+        """
+        own = self._gaps[gap]
+        ends = token == self._tokens.eog_id or own.leaves((*run, token))
+        if not ends or self._may_follow(gap, run, token):
+            return None
+        if not self._is_proved(gap, run):
+            return self._to_last_proved(gap, most, run)
+        own.refuse_end(own.text(run))
+        return self._ended_early(gap, most, run) if own.times_on > MAX_ON else None
+
+    def _beyond(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where a fill has gone on too far behind the place where it would have ended."""
+        own = self._gaps[gap]
+        text = own.text(run)
+        if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
+            return None
+        if self._may_end(gap, text):
+            own.wanted = None
+            return None
+        lines = MAX_BEYOND if own.times_on <= MAX_ON else 0
+        return self._ended_early(gap, most, run) if text.count(b"\n", len(own.wanted)) > lines else None
+
+    def _ended_early(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """The fill as it would have ended, up to where it may end; else its last tokens are taken back.
+
+        Beside open gaps it stays as it is: what these will hold may be what it lacks.
+        """
+        own = self._gaps[gap]
+        wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
+        if (changed := self._cut(gap, most, run, wanted, anywhere=False)) is not None:
+            return changed
+        as_it_is = self._are_others_open(gap) and own.takes(wanted) and wanted.strip()
+        if as_it_is and (changed := self._end_with(gap, most, run, wanted)) is not None:
+            return changed
+        if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(gap, most, run, wanted)) is not None:
+            return changed
+        return self._back_to(gap, own.misled_from(run, wanted), run) or self._last_resort(gap, most, run, wanted)
+
+    def _last_resort(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+        """What is done with a text where the fill has gone back too often."""
+        return self._cut(gap, most, run, text, anywhere=True) or self._begun_anew(gap, most, run, text)
+
+    def _begun_anew(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+        """Write, once, the first words of a proof behind the line that lacks least to be a fill.
+
+        The line is one of those that the model had written first, else of a ``text``.
+        """
+        own = self._gaps[gap]
+        tried = [] if own.is_begun_anew else dict.fromkeys((*own.left[:1], text))
+        own.is_begun_anew = True
+        begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
+        if begun is None:
+            return None
+        own.left.append(own.text(run))
+        own.num_unproved = 0
+        return self._write(gap, most, run, begun, ends=False)
+
+    def _out_of_budget(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
+        own = self._gaps[gap]
+        text = own.text(run)
+        if len(run) < most or self._are_others_open(gap):
+            return None
+        if self._may_end(gap, text) or own.cut(text, anywhere=False) is not None:
+            return None
+        own.refuse_end(text)
+        return self._ended_early(gap, most, run)
+
+    def _unproved(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where the fill ends a line, and no proof was found for the last few."""
+        own = self._gaps[gap]
+        if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
+            return None
+        if self._is_proved(gap, run):
+            own.proved, own.num_unproved = run, 0
+            return None
+        own.num_unproved += 1
+        return self._to_last_proved(gap, most, run) if own.num_unproved > MAX_UNPROVED else None
+
+    def _to_last_proved(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """Back to the last place with a proof, or the end of the fill, if what follows there begins like the suffix."""
+        own, place = self._gaps[gap], self._last_proved(gap, run)
+        text, kept = own.text(run), own.text(run[:place])
+        ends = own.ends_before_suffix(text, len(kept))
+        if ends and (changed := self._end_with(gap, most, run, kept)) is not None:
+            return changed
+        own.times_unproved += 1
+        if own.times_unproved == MAX_ASTRAY:
+            place = own.line_start(run[:place])
+        return self._back_to(gap, place, run) or self._begun_anew(gap, most, run, text)
+
+    def _last_proved(self, gap: int, run: Tokens) -> int:
+        """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
+        own = self._gaps[gap]
+        known = own.proved if run[: len(own.proved)] == own.proved else ()
+        low, high = len(known), len(run)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if own.is_proved(run[:middle]):
+                low = middle
+            else:
+                high = middle
+        own.proved = run[:low]
+        return low
+
+    def _stuck(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where no token may follow: the end is found further up, or the last token is written anew."""
+        own = self._gaps[gap]
+        if own.wanted is not None:
+            return self._ended_early(gap, most, run)
+        times = MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN
+        return self._back_to(gap, len(run) - 1, run, times) or self._last_resort(gap, most, run, own.text(run))
+
+    def _cut(self, gap: int, most: int, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
+        """End a fill with the longest beginning of a part of it that may be one; None where there is none."""
+        text = self._gaps[gap].cut(kept, anywhere=anywhere)
+        return self._end_with(gap, most, run, text) if text is not None else None
+
+    def _end_with(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+        """End a fill with a text; None where its tokens do not fit."""
+        if (changed := self._write(gap, most, run, text, ends=True)) is not None:
+            self._take_text(gap, text)
+        return changed
+
+    def _write(self, gap: int, most: int, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
+        """Write a text, or end a fill with it; None where its tokens do not fit."""
+        tokens = tuple(self._tokens.encode((self._gaps[gap].prefix + text).decode()))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
+        return None if len(tokens) >= most else Taken(same, tokens[same:], ends=ends)
+
+    def _back_to(self, gap: int, place: int, run: Tokens, times: int = 0) -> Taken | None:
+        """Back to a place, where the token that followed is forbidden from now on; None if the fill may not go back.
+
+        A place where others were forbidden before, so many ``times``, is a corner: the token that leads to it is
+        forbidden instead.
+        """
+        own = self._gaps[gap]
+        while place > 0 and len(own.forbidden.get(run[:place], ())) >= (times or _most_forbidden(own, run[:place])):
+            place, times = place - 1, 0
+        own.times_back += 1
+        own.left.append(own.text(run))
+        own.num_taken_back += len(run) - place if own.num_unproved else 0
+        own.num_unproved, own.wanted = 0, None
+        if not 0 <= place < len(run) or own.times_back > MAX_BACK or own.num_taken_back > MAX_TAKEN_BACK:
+            return None
+        self.stats.vetoes += 1
+        own.forbidden.setdefault(run[:place], set()).add(run[place])
+        return Taken(place)
+
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
+        """Whether the fill of a gap is valid as it is, or at the end of the text with the brackets that are due.
+
+        False if it takes too long to tell. What ends with a word such as ``end`` may have just begun.
+        """
+        with self._bounded():
+            return self._confirms(gap, fill)
+        return False
+
+    def _confirms(self, gap: int, fill: FillSoFar) -> bool:
+        self._clock.begin(CALL_SECONDS)
+        own = self._gaps[gap]
+        own.prefix = fill.prefix
+        text = own.text(fill.tokens)
+        may_end, closers = self._may_end(gap, text), own.closers_after(text) or b""
+        behind = self._text[self._regions[gap].end :]
+        if not may_end or (closers and (behind.strip() or WORD.search(closers))):
+            if own.wanted is None:
+                own.refuse_end(text)
+            return False
+        self._take_text(gap, text + closers)
+        return True
+
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
+        """The final verdict: each fill with the closers that are due, else what may be delivered of it.
+
+        Where it is ``late``, a fill that has not ended is cut to its lines.
+        """
+        with self._bounded(least=GRACE_SECONDS):
+            if (found := self._finished(fills, late=late)) is not None:
+                return Verdict("ok", found)
+        why = no_fill(*self._given, self._language, fills, late=late, lines_above=self._lines_above)
+        return Verdict("no_valid_fill", None, why, self._unfilled)
+
+    def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> tuple[str, ...] | None:
+        self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
+        self._see(fills)
+        if len(fills) > 1 and all(fill.ended for fill in fills) and self._are_valid(self._others.written):
+            return tuple(text.decode() for text in self._others.written)
+        for gap, fill in enumerate(fills):
+            own = self._gaps[gap]
+            found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
+            if found is None:
+                self._unfilled = gap
+                return None
+            self._take_text(gap, found)
+        whole = self._others.are_valid_together(self._others.fills, strict=self._strict)
+        return tuple(self._others.fills) if whole else None
+
+    def _are_valid(self, fills: Sequence[bytes]) -> bool:
+        """Whether the fills of all gaps are valid as they are."""
+        if not all(own.takes(fill) for own, fill in zip(self._gaps, fills, strict=True)):
+            return False
+        return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
+
+    def _endings(self, gap: int, fill: FillSoFar, late: bool) -> Iterator[bytes]:
+        """The texts that may be delivered for a gap, the longest first."""
+        own = self._gaps[gap]
+        text = own.text(fill.tokens)
+        if (fill.ended or not late) and self._may_end(gap, text):
+            yield text + (own.closers_after(text) or b"")
+        if not late:
+            written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
+            kept = (own.cut(one, anywhere=True) for one in written)
+            yield from sorted((one for one in kept if one is not None), key=len, reverse=True)
+        yield from own.cuts(fill.tokens, at_lines=late)
+        left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
+        yield from (one for one in left if one is not None)
+
+    def _is_final(self, own: ProvedGap, text: bytes) -> bool:
+        return own.judge is None or own.judge.final(text)
+
+    def _take_text(self, gap: int, text: bytes) -> None:
+        """Take the text of a filled gap; the others are judged anew where it differs."""
+        self._gaps[gap].ended = True
+        if text.decode() == self._others.fills[gap] and not self._others.leave_errors:
+            return
+        self._others.fills[gap] = text.decode()
+        for other, one in enumerate(self._gaps):
+            if other != gap:
+                one.forget()
+
+    def close(self) -> None:
+        """End the call that runs."""
+        self._clock.stop()
+
+
+def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
+    return 1 if own.begins_line(run) else MAX_FORBIDDEN

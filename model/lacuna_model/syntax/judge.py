@@ -1,0 +1,231 @@
+"""The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
+
+What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
+text must be valid; else a line may leave as many errors as a neutral fill does; else the errors around the gap may
+stay. Where no beginning can be proved, nothing is asked before the end.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from lacuna_model.core import work
+from lacuna_model.core.work import Clock
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.syntax.broken import Gap, is_broken_before, is_broken_without_line, is_laid_out, tolerant
+from lacuna_model.syntax.columns import REACH, open_lines
+from lacuna_model.syntax.completions import completions, unseen
+from lacuna_model.syntax.document import Document, Tolerance
+from lacuna_model.syntax.sides import line_of
+from lacuna_model.syntax.unfinished import document_of
+
+MAX_CHECKED = 64  # closings of one proof
+PROOF_SECONDS = 0.03  # of work, for one proof
+DECIDE_SECONDS = 2.0  # of work, to decide what is asked
+MAX_DUE = 48  # closings among which those that may be delivered are searched
+RULED_SECONDS = 0.02  # of work, to find one
+
+# Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
+DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
+BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
+TAGS = rb">|\?>|-->|</[\w.:-]*>"
+UNIT = 4  # columns of a block that has none yet
+
+
+class Judge:
+    """Checks and completes the fills of a ``gap`` of a ``text``; ``in_line`` if they are one line.
+
+    ``strict``: errors of the text may not stay.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        gap: Gap,
+        language: Language,
+        clock: Clock,
+        *,
+        in_line: bool,
+        strict: bool = False,
+    ) -> None:
+        self._text, self._gap, self._language, self._clock = text, gap, language, clock
+        self._in_line, self._strict = in_line, strict
+        self._has_decided = False
+        self._proofs: dict[bytes, bytes | None] = {}
+        self._valid: dict[bytes, bool] = {}
+        self._asks, self._is_broken = True, False
+        self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
+        self._take(document_of(text, [gap], language, clock, in_line=in_line))
+        self._document.tolerance = Tolerance.NONE
+
+    def _take(self, document: Document) -> None:
+        self._document = document
+        self._closings = Closings(document, self._text[: self._gap[0]])
+        self._forget()
+
+    def holds(self, fill: bytes) -> bool:
+        """Whether a complete fill is valid; decides first what is asked of it, if it would not be."""
+        return self._checks(fill) or (self.decide() and self._checks(fill))
+
+    def is_valid(self, fill: bytes) -> bool:
+        """Whether a complete fill is valid, by what is asked of fills now; False once the call is over."""
+        return not self._clock.over and self._checks(fill)
+
+    def _checks(self, fill: bytes) -> bool:
+        if fill not in self._valid:
+            self._valid[fill] = not self._is_idle(fill) and self._document.check([fill]).valid
+        return self._valid[fill]
+
+    def final(self, fill: bytes) -> bool:
+        """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
+        return not self._is_idle(fill) and self._document.check_fresh([fill]).valid
+
+    def close(self, beginning: bytes) -> bytes | None:
+        """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
+
+        Where nothing is asked, the proof is empty.
+        """
+        found = self._proof(beginning)
+        if found is None and self.decide():
+            found = self._proof(beginning)
+        return b"" if not self._asks else found
+
+    def stand_in(self) -> bytes | None:
+        """The shortest fill with which the whole text is valid, whatever is asked of fills; None if none is found."""
+        return self._search(b"")
+
+    def _proof(self, beginning: bytes) -> bytes | None:
+        if beginning not in self._proofs:
+            self._proofs[beginning] = self._search(beginning)
+        return self._proofs[beginning]
+
+    def _search(self, beginning: bytes) -> bytes | None:
+        """The first closing that is valid, of those that are tried; nothing comes first."""
+        if beginning and self._checks(beginning):
+            return b""
+        until = work.mark(PROOF_SECONDS)
+        some = (one for one in self._closings.of(beginning) if not (self._in_line and b"\n" in one))
+        for closing in islice(some, MAX_CHECKED):
+            if self._checks(beginning + closing):
+                return closing
+            if work.reached(until) or self._clock.over:
+                return None
+        return None
+
+    def _is_idle(self, fill: bytes) -> bool:
+        """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
+        return self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]
+
+    def closers_after(self, fill: bytes) -> bytes | None:
+        """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
+
+        A fill that would hold nothing else is none.
+        """
+        if self.holds(fill):
+            return b""
+        if not fill.strip():
+            return None
+        until, pattern = work.mark(RULED_SECONDS), self._closings.pattern
+        for closing in islice(self._closings.of(fill), MAX_DUE):
+            if closing and pattern.fullmatch(closing) and self._checks(fill + closing):
+                return closing
+            if work.reached(until) or self._clock.over:
+                break
+        return None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the text has errors around the gap whatever its fill is: what precedes it may be misread."""
+        self.decide()
+        return self._is_broken
+
+    def decide(self) -> bool:
+        """Decide what is asked of the fills, once; returns whether that was decided now."""
+        if self._has_decided:
+            return False
+        self._has_decided = True
+        self._clock.begin(DECIDE_SECONDS)
+        self._asks = self._checks(b"") or any(self._proves_nothing(rung) for rung in self._rungs())
+        return True
+
+    def _proves_nothing(self, neutral: bytes | None) -> bool:
+        """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
+        found = neutral if neutral is not None and self._checks(neutral) else self._search(b"")
+        return found is not None and self._is_laid_out(found)
+
+    def _is_laid_out(self, fill: bytes) -> bool:
+        """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
+        return not self._in_line or is_laid_out(line_of(self._text, *self._gap), fill, self._language.lexicon)
+
+    def _rungs(self) -> Iterator[bytes | None]:
+        """Take one demand after the other; yields the neutral fill that is known of each, or None."""
+        yield None
+        if self._strict:
+            self._is_broken = True
+            return
+        given = self._text, self._gap, self._language, self._clock
+        if self._document.has_lasting_errors:
+            self._tolerate(Tolerance.APART)
+            yield None
+        if self._in_line and (demand := tolerant(*given)) is not None:  # lines repair too much
+            self._is_broken = True
+            self._take(demand.document or self._document)
+            yield demand.neutral
+        self._is_broken = True
+        broken = is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
+        self._tolerate(Tolerance.ALL if broken else Tolerance.NEAR)
+        yield None
+
+    def _tolerate(self, tolerance: Tolerance) -> None:
+        self._document.tolerance = tolerance
+        self._forget()
+
+    def _forget(self) -> None:
+        self._proofs.clear()
+        self._valid.clear()
+
+
+class Closings:
+    """The closings of the fills of a document's only gap, which follows the text ``before``."""
+
+    def __init__(self, document: Document, before: bytes) -> None:
+        self._before, self._columns = before[-REACH:], document.language.columns
+        sides = document.sides()
+        self._ends_inside = bool(sides.right.inside)
+        self._guesses = completions(sides)
+        self.pattern = _pattern(document.language.lexicon)
+
+    def of(self, text: bytes) -> Iterator[bytes]:
+        """Yield closings of the beginning of a fill."""
+        return unseen(self._of(text), set())
+
+    def _of(self, text: bytes) -> Iterator[bytes]:
+        if self._ends_inside:
+            yield b""
+        guesses = self._guesses(text)
+        yield from islice(guesses, 1)
+        yield from self._clauses(text)
+        yield from guesses
+
+    def _clauses(self, text: bytes) -> Iterator[bytes]:
+        """Closings that end every open ``try`` where blocks are columns, the innermost first."""
+        whole = self._before + text
+        opened = open_lines(whole, UNIT) if self._columns else []
+        tries = [line.column for line in reversed(opened) if line.word == b"try"]
+        if not tries:
+            return
+        mark = b"\t" if b"\n\t" in whole else b" "
+        clauses = b"".join(b"\n" + mark * column + b"finally: pass" for column in tries)
+        line = whole.rpartition(b"\n")[2]
+        body = (mark * opened[-1].column)[len(line) :] if not line.strip() else b" "
+        for start in (b"", body + b"pass"):
+            yield start + clauses
+            yield start + clauses + b"\n"
+
+
+def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
+    """The pattern of closings that only close."""
+    words = [rb"\b%s\b" % re.escape(closer) for _, closer, _ in lexicon.blocks]
+    marks = [re.escape(closer) for _, closer in (*lexicon.block_comment, *lexicon.raw)]
+    blanks, tags = [] if lexicon.columns else [BLANKS], [TAGS] if lexicon.tags else []
+    return re.compile(b"(?:" + b"|".join([DUE, *blanks, *tags, *words, *marks]) + b")*")

@@ -1,0 +1,296 @@
+"""LR parse stacks, driven by the tables of a grammar, and texts that begin alike read as the LR parser does."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache, partial
+from itertools import chain
+from typing import NamedTuple
+
+from tree_sitter import Node, Point, Tree
+
+from lacuna_model.core import work
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError, advance
+from lacuna_model.syntax.lr_tables import (
+    ACCEPT,
+    FIRST_STATE,
+    NEWEST_ABI,
+    NONE,
+    OLDEST_ABI,
+    REDUCE,
+    SHIFT,
+    Action,
+    GrammarTables,
+)
+from lacuna_model.text.diff import num_common
+
+# The states of a parser, from its start state on; an ambiguity is several stacks.
+Stack = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A piece of text, and the terminals that the parser may read it as.
+
+    ``choices`` are groups of terminals; a group counts only where no earlier one can be read. A keyword, for example,
+    is read as a name where the keyword is not allowed. If error recovery named the terminal, it is ``unsure``: where no
+    choice can be read, the lexer decides.
+    """
+
+    word: bytes
+    choices: tuple[tuple[int, ...], ...]
+    on_new_line: bool = False
+    unsure: bool = False
+
+
+START: Stack = (FIRST_STATE,)
+END = 0  # the end-of-text symbol
+MAX_STACKS = 8
+MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
+MAX_REDUCTIONS = 40
+NOTHING = (Action(NONE, 0),)
+# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only; but
+# in Ruby anywhere, of whose many stacks not all are kept.
+LINE_END = re.compile(
+    r"_new_?line|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
+    r"(?:source_file|document|preproc_\w+)_token\d"
+)
+CLOSING = (b"}", b")", b"]", b"?>")
+
+
+class ParseTable(GrammarTables):
+    """Moves parse stacks over terminals and over subtrees that are parsed already."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(language)
+        # Terminals that no tree shows, such as a semicolon that a line end stands for.
+        self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
+        ends = (symbol for symbol in self.hidden if LINE_END.fullmatch(self.grammar.node_kind_for_id(symbol) or ""))
+        self._line_ends = frozenset(ends)
+        self._hidden_known: dict[tuple[int, bool], list[int]] = {}
+        self.spellings: dict[bytes, list[int]] = {}  # keywords and marks by text; one text may be several terminals
+        for symbol in self.terminals:
+            if not self.grammar.node_kind_is_named(symbol):
+                self.spellings.setdefault((self.grammar.node_kind_for_id(symbol) or "").encode(), []).append(symbol)
+
+    def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
+        """Return the stacks after a terminal, with the reductions that come first; empty where it is not allowed."""
+        does, goes = self._does, self._goes
+        if terminal > self.terminals[-1]:
+            return self._shift_whole(stack, terminal)
+        found: list[Stack] = []
+        while depth < MAX_REDUCTIONS:
+            depth += 1
+            (kind, to, pops, extra), *others = does[stack[-1]].get(terminal, NOTHING)
+            for action in others:  # an ambiguity
+                found += self._act(stack, terminal, action, depth)
+            if kind != REDUCE:
+                return [*found, stack if extra or kind == ACCEPT else (*stack, to)] if kind != NONE else found
+            base = stack[: len(stack) - pops]
+            state = goes[base[-1]].get(to) if base else None
+            if not state:
+                break
+            stack = (*base, state)
+        return found
+
+    def _act(self, stack: Stack, terminal: int, action: Action, depth: int) -> list[Stack]:
+        if action.kind != REDUCE:
+            return [stack if action.extra or action.kind == ACCEPT else (*stack, action.to)]
+        reduced = self.reduce(stack, action)
+        return self.shift(reduced, terminal, depth) if reduced else []
+
+    def _shift_whole(self, stack: Stack, symbol: int) -> list[Stack]:
+        """The stacks after a symbol whose terminals no tree shows, such as the inside of a string."""
+        found, waiting = list[Stack](), {stack: 0}  # each with the reductions that led to it
+        for way in (ways := list(waiting)):
+            if state := self._goes[way[-1]].get(symbol):
+                found.append((*way, state))
+                continue
+            known = dict.fromkeys(chain.from_iterable(self._does[way[-1]].values()))
+            for action in known if waiting[way] < MAX_REDUCTIONS else ():
+                reduced = self.reduce(way, action) if action.kind == REDUCE else None
+                if reduced is not None and reduced not in waiting:
+                    waiting[reduced] = waiting[way] + 1
+                    ways.append(reduced)
+        return found
+
+    def reduce(self, stack: Stack, action: Action) -> Stack | None:
+        """Return the stack after a reduction; None where it is not possible."""
+        base = stack[: len(stack) - action.pops]
+        state = self._goes[base[-1]].get(action.to) if base else None
+        return (*base, state) if state else None
+
+    def read(
+        self, stacks: Collection[Stack], terminal: int, *, on_new_line: bool = False, closes: bool = True
+    ) -> list[Stack]:
+        """Return the stacks after a terminal, reading hidden ones first where nothing else fits or the line is new.
+
+        The end of a line is read only where the line is new, or the terminal ``closes`` a block.
+        """
+        found = self._shifted_all(stacks, terminal)
+        if found and not on_new_line:
+            return found
+        for _ in range(MAX_HIDDEN):
+            if not stacks or (found and not on_new_line):
+                break
+            stacks = self.past_hidden(stacks, ends_line=on_new_line or closes)
+            found = _distinct([*found, *self._shifted_all(stacks, terminal)])
+        return found
+
+    def read_any(self, stacks: Collection[Stack], terminal: Terminal) -> list[Stack]:
+        """Return the stacks after a text that may be several terminals."""
+        reads = partial(self.read, on_new_line=terminal.on_new_line, closes=terminal.word in CLOSING)
+        for choice in terminal.choices:
+            read = (reads(stacks, one) for one in choice)
+            if found := _distinct(chain.from_iterable(read)):
+                return found
+        lexed = ((stack, self.token(stack[-1], terminal.word)) for stack in stacks if terminal.unsure)
+        read = (reads([stack], one) for stack, one in lexed if one is not None)
+        return _distinct(chain.from_iterable(read))
+
+    def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
+        if len(stacks) == 1:
+            found = self.shift(next(iter(stacks)), terminal)
+            return found if len(found) < 2 else _distinct(found)
+        return _distinct(after for stack in stacks for after in self.shift(stack, terminal))
+
+    def past_hidden(self, stacks: Iterable[Stack], *, ends_line: bool = True) -> list[Stack]:
+        """Return the stacks after one more hidden terminal, which may be the end of a line if it ``ends_line``."""
+        return _distinct(after for stack in stacks for after in self._hidden(stack, ends_line=ends_line))
+
+    def _hidden(self, stack: Stack, *, ends_line: bool) -> Iterator[Stack]:
+        """The stacks after each hidden terminal that is allowed next."""
+        allowed = self.hidden_in(stack[-1], ends_line=ends_line)
+        return (after for hidden in allowed for after in self.shift(stack, hidden))
+
+    def hidden_in(self, state: int, *, ends_line: bool = True) -> list[int]:
+        """Return the hidden terminals that are allowed in a state."""
+        found = self._hidden_known.get((state, ends_line))
+        if found is None:
+            does, ends = self._does[state], self._line_ends
+            found = [symbol for symbol in self.hidden if symbol in does and (ends_line or symbol not in ends)]
+            self._hidden_known[state, ends_line] = found
+        return found
+
+    def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
+        """Return the stacks after a sound subtree that has leaves; empty where it cannot be taken at once."""
+        first = node
+        while first.child_count and (child := first.child(0)):
+            first = child
+        symbols = first.grammar_id, node.grammar_id
+        for _ in range(1 + MAX_HIDDEN):
+            if found := _distinct(after for stack in stacks for after in self._go(stack, *symbols)):
+                return found
+            stacks = self.past_hidden(stacks)
+        return []
+
+    def _go(self, stack: Stack, first: int, symbol: int, depth: int = 0) -> Iterator[Stack]:
+        """The stacks after a nonterminal that begins with the terminal ``first``.
+
+        Where ``first`` only reduces, the nonterminal continues a repetition, which is reduced first.
+        """
+        actions = self._does[stack[-1]].get(first, ())
+        begins = not actions or any(action.kind == SHIFT for action in actions)
+        if begins and (state := self._goes[stack[-1]].get(symbol)):
+            yield (*stack, state)
+        for action in actions if depth < MAX_REDUCTIONS else ():
+            if action.kind == REDUCE and (reduced := self.reduce(stack, action)):
+                yield from self._go(reduced, first, symbol, depth + 1)
+
+
+@cache
+def parse_table(language: Language) -> ParseTable | None:
+    """Return the table of a language, read once; None for an unsupported ABI."""
+    return ParseTable(language) if OLDEST_ABI <= language.grammar().abi_version <= NEWEST_ABI else None
+
+
+def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
+    return list(dict.fromkeys(stacks))[:MAX_STACKS]
+
+
+NODE_NS = 8_000  # of work, for each node that is read
+MAX_STATES = 1_500  # of a stack: all stacks behind the last words are kept; real files have a few hundred
+NEAR = 8_000  # bytes before the end of a text; further away whole subtrees are read at once
+WORD = re.compile(rb"[\w$\x80-\xff]")
+
+
+class Read(NamedTuple):
+    """The end of a terminal, or of a subtree, that was read, and the stacks there: none if it cannot follow."""
+
+    end: int
+    stacks: list[Stack]
+
+
+class Prefix:
+    """Reads texts that begin alike; error recovery may name their terminals wrongly."""
+
+    def __init__(self, language: Language, table: ParseTable) -> None:
+        self._table = table
+        name = language.grammar().id_for_node_kind("identifier", True)
+        self._names = ((name,),) if name is not None else ()
+        self._reparser = Reparser(language)
+        self._read = [Read(0, [START])]
+
+    def read(self, text: bytes) -> list[Read]:
+        """Return what was read of a text, up to its end or to what the grammar cannot read.
+
+        Raises UnparsableError where too much is open.
+        """
+        root, same = self._reparser.parse(text).root_node, self._reparser.same
+        while len(self._read) > 1 and (self._read[-1].end >= same or _is_inside_leaf(root, self._read[-1].end)):
+            self._read.pop()
+        begin, waiting = self._read[-1].end, [root]
+        while waiting and (stacks := self._read[-1].stacks):
+            if len(stacks[0]) > MAX_STATES:
+                raise UnparsableError(f"what is open at byte {begin} of the text is nested too deeply")
+            node = waiting.pop()
+            if node.end_byte <= begin or (node.is_extra and not node.is_error):
+                continue
+            is_far = begin <= node.start_byte and node.end_byte <= len(text) - NEAR and not node.has_error
+            if not node.child_count:
+                if begin <= node.start_byte < node.end_byte:
+                    work.spend(NODE_NS)
+                    self._read.append(Read(node.end_byte, self._table.read_any(stacks, self._terminal(text, node))))
+            elif is_far and (taken := self._table.take_whole(stacks, node)):
+                work.spend(NODE_NS)
+                self._read.append(Read(node.end_byte, taken))
+            else:
+                waiting += reversed(node.children)
+        return self._read
+
+    def _terminal(self, text: bytes, leaf: Node) -> Terminal:
+        """A leaf of a text as the terminals that it may be."""
+        word = text[leaf.start_byte : leaf.end_byte]
+        alike = (*self._table.spellings.get(word, ()), leaf.grammar_id)
+        names = self._names if WORD.match(word) else ()
+        on_new_line = b"\n" in text[self._read[-1].end : leaf.start_byte]
+        unsure = leaf.parent is not None and leaf.parent.is_error
+        return Terminal(word, (tuple(dict.fromkeys(alike)), *names), on_new_line, unsure)
+
+
+def _is_inside_leaf(root: Node, offset: int) -> bool:
+    """Whether an offset is inside a leaf."""
+    node = root.descendant_for_byte_range(max(offset - 1, 0), offset + 1)
+    return node is not None and not node.child_count and node.start_byte < offset < node.end_byte
+
+
+class Reparser:
+    """Parses one text after another; ``same`` is how many bytes the last text had in common with the one before."""
+
+    def __init__(self, language: Language) -> None:
+        self._parser = language.parser()
+        self._text = b""
+        self._tree = self._parser.parse(b"")
+        self.same = 0
+
+    def parse(self, text: bytes) -> Tree:
+        """Return the tree of a text."""
+        if text == self._text:
+            self.same = len(text)
+            return self._tree
+        old, self.same = self._text, num_common(self._text, text)
+        point = advance(Point(0, 0), text[: self.same])
+        ends = advance(point, old[self.same :]), advance(point, text[self.same :])
+        edited = self._tree.copy()
+        edited.edit(self.same, len(old), len(text), point, *ends)
+        self._text, self._tree = text, self._parser.parse(text, edited)
+        return self._tree

@@ -1,0 +1,166 @@
+"""The original document: its errors, and which of them may stay when its gaps are filled."""
+
+import math
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from tree_sitter import Tree
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.faults import Fault, FilledTree, Splice, carried_over, indentation_faults, tree_faults
+from lacuna_model.syntax.scan import scan_brackets
+from lacuna_model.syntax.sides import scan_left
+from lacuna_model.text.lines import splice
+
+MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
+NEAR_LINES = 2  # above and below a gap, that its fill may have to mend
+HALVES = (b"}", b")", b"]")
+
+
+class Original:
+    """The faults of a text with gaps (ordered, disjoint byte ranges); ``in_line`` if each fill is one line.
+
+    What is wrong whatever the gaps hold is wrong without their lines, too, or with each of some neutral texts in them.
+    """
+
+    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool) -> None:
+        self._text, self._gaps, self._language, self._in_line = text, gaps, language, in_line
+        self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
+        self._cuts = [Splice(*line, 0) for line in self._lines]
+        self._around = [_with_neighbours(text, *line) for line in self._lines]
+
+    def _parse(self, text: bytes) -> Tree:
+        return self._language.parser().parse(text)
+
+    @cached_property
+    def _parsed(self) -> tuple[Tree | None, int]:
+        return self._language.parser().counted(self._text, None, math.inf)
+
+    @property
+    def tree(self) -> Tree:
+        """Its tree."""
+        assert self._parsed[0] is not None
+        return self._parsed[0]
+
+    @property
+    def unfilled(self) -> FilledTree:
+        """The text as it is, with the ranges of its gaps."""
+        return FilledTree(self.tree, self._text, self._gaps)
+
+    @cached_property
+    def without_lines(self) -> FilledTree:
+        """The text without the gaps' lines, with the places where they were."""
+        text, cuts = splice(self._text, [(*line, b"") for line in self._lines]), self.lines_put_back
+        return FilledTree(self._parse(text), text, [(cut.start, cut.start) for cut in cuts])
+
+    @property
+    def lines_put_back(self) -> list[Splice]:
+        """The changes of the text without the gaps' lines that put these lines back."""
+        removed, found = 0, list[Splice]()
+        for begin, stop in self._lines:
+            found.append(Splice(begin - removed, begin - removed, stop - begin))
+            removed += stop - begin
+        return found
+
+    @property
+    def reports(self) -> int:
+        """How many reports of progress its parse gave."""
+        return self._parsed[1]
+
+    @cached_property
+    def faults(self) -> frozenset[Fault]:
+        """The errors of its tree."""
+        return tree_faults(self.tree)
+
+    @cached_property
+    def all(self) -> frozenset[Fault]:
+        """The errors of its tree and of its indentation, which take a walk through the whole tree."""
+        return self.faults | (indentation_faults(self.tree, self._text) if self._language.columns else frozenset())
+
+    @cached_property
+    def apart(self) -> frozenset[Fault]:
+        """The faults that the text has without the gaps' lines, too.
+
+        Of several lines, a fill may have to write the other half of a bracket, or end the comment or string around it.
+        Near a line, they count if the line is between whole statements, the brackets are balanced without it, and it is
+        no other half of theirs.
+        """
+        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
+        whole = frozenset(fault for fault in self._without_lines if not self._ends_something(fault))
+        if not self._in_line:
+            return self._without_literals(far & whole)
+        brackets = scan_brackets(self.without_lines.text, self._language.lexicon)
+        is_between = all(_ends(self._text[:begin]) for begin, _ in self._lines)
+        return far | whole if is_between and not brackets.stack and not brackets.unmatched else far
+
+    @cached_property
+    def near(self) -> frozenset[Fault]:
+        """The faults that may stay where no fill mends the text.
+
+        They stay without the gaps' lines, or with each of some neutral texts in the gaps: for fills of several lines
+        both, and only behind the gaps. They end nothing that a gap may begin.
+        """
+        whole = frozenset(fault for fault in self.all if not self._ends_something(fault))
+        lasting, lexicon = whole & self._without_lines, self._language.lexicon
+        for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
+            fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
+            text = splice(self._text, [(*gap, neutral) for gap in self._gaps])
+            whole = self._lasting(whole, fills, self._parse(text), text)
+        steady = lasting | whole if self._in_line else lasting & whole
+        behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
+        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
+        return self.apart | behind | ((far | lasting & whole) if self._in_line else frozenset())
+
+    @cached_property
+    def _without_lines(self) -> frozenset[Fault]:
+        """The faults that exist without the gaps' lines as well."""
+        return self._lasting(self.all, self._cuts, *self.without_lines[:2])
+
+    def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """The faults that also exist where the comments and strings around the gaps are ended there."""
+        ends = [scan_left(self._text[:start], self._language.lexicon).inside.strip() for start, _ in self._gaps]
+        ended = [Splice(end, end, len(inside)) for (_, end), inside in zip(self._gaps, ends, strict=True)]
+        text = splice(self._text, [(end, end, inside) for (_, end), inside in zip(self._gaps, ends, strict=True)])
+        return self._lasting(faults, ended, self._parse(text), text) if any(ends) else faults
+
+    def _lasting(
+        self, faults: frozenset[Fault], splices: Sequence[Splice], tree: Tree, text: bytes
+    ) -> frozenset[Fault]:
+        """The faults that are also in the ``tree`` of the ``text`` with some changes."""
+        there = tree_faults(tree) | (indentation_faults(tree, text) if self._language.columns else frozenset())
+        return frozenset(fault for fault in faults if carried_over({fault}, splices) & there)
+
+    def _is_near(self, fault: Fault) -> bool:
+        return any(fault.end >= begin and fault.start <= stop for begin, stop in self._around)
+
+    def _ends_something(self, fault: Fault) -> bool:
+        """Whether it is a half, or begins with the end of what a gap may begin: of a bracket, a tag or a block.
+
+        Or it is the end of a string or a comment.
+        """
+        lexicon, there = self._language.lexicon, self._text[fault.start : fault.end]
+        if fault.kind == "INDENT":
+            return False
+        if fault.kind.startswith("MISSING") or there.startswith(HALVES) or (lexicon.tags and there.startswith(b"</")):
+            return True
+        return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
+
+
+def _ends(text: bytes) -> bool:
+    """Whether the last line of a text ends a whole statement, begins a block or is a comment."""
+    last = text.rstrip().rpartition(b"\n")[2].lstrip()
+    return not last or last.endswith((b";", b"{", b"}", b"*/")) or last.startswith((b"//", b"#"))
+
+
+def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """The byte range of a range's lines, without the newline of the last."""
+    stop = text.find(b"\n", end)
+    return text.rfind(b"\n", 0, start) + 1, len(text) if stop < 0 else stop
+
+
+def _with_neighbours(text: bytes, begin: int, stop: int) -> tuple[int, int]:
+    """The byte range of some lines with the nearest lines above and below that are not blank."""
+    for _ in range(NEAR_LINES):
+        begin, stop = _line(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
+    return begin, stop

@@ -1,0 +1,257 @@
+"""Placement: nodes that the grammar accepts in a place where the language does not.
+
+The grammars of tree-sitter can also parse fragments: C's accepts statements outside every function, Java's any
+expression as a statement. Queries over the tree find what the language's own parser rejects. A macro may make anything
+legal in C, so the text around the gaps may break the rules.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from tree_sitter import Node, Query, Tree
+
+from lacuna_model.core import work
+from lacuna_model.languages.language import Language, Rules, kinds
+from lacuna_model.languages.parsing import captured
+from lacuna_model.syntax.faults import Fault, FilledTree, Splice, carried_over, tree_faults, united
+from lacuna_model.syntax.original import Original
+from lacuna_model.syntax.repeated import MAX_OCCURRENCES, Repeated, faults_of
+
+Spans = Sequence[tuple[int, int]]
+NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
+LINE_END = re.compile(rb"[\w\x80-\xff)\]}\"'`+-](?=[ \t\r]*(//[^\n]*)?\n)")
+NEXT_TOKEN = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# Nodes whose parts are separated by semicolons.
+SERIES = kinds(
+    "source_file block statement_list import_spec_list const_declaration var_spec_list type_declaration "
+    "field_declaration_list interface_type expression_case type_case communication_case default_case"
+)
+SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
+# Nodes that contain plain line ends, and the unnamed tokens that end a statement.
+PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
+LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
+STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
+
+
+class Placement:
+    """The rules of a language, for one document with gaps.
+
+    Misplaced nodes of a kind that the document has apart from its gaps are accepted, since they must have a reason.
+    """
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._rules = language.rules or Rules()
+        self._standing: frozenset[Fault] | None = None
+
+    def faults(self, own: FilledTree, original: Original, near: Spans | None, words: Spans) -> frozenset[Fault]:
+        """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
+
+        Reserved ``words`` are searched in some byte ranges.
+        """
+        found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
+        if found:
+            if self._standing is None:
+                apart = self._lasting(original.without_lines) if original.tree.root_node.has_error else frozenset()
+                self._standing = self._lasting(original.unfilled) | carried_over(apart, original.lines_put_back)
+            gaps = original.unfilled.spans
+            splices = [Splice(*old, new[1] - new[0]) for old, new in zip(gaps, own.spans, strict=True)]
+            kinds = {fault.kind for fault in self._standing if not self._is_firm(fault)}
+            firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
+            loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
+            found = firm | loose
+        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original.unfilled)
+
+    def _is_firm(self, fault: Fault) -> bool:
+        """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
+        return fault.kind.partition(":")[0] in self._rules.firm
+
+    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
+        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
+        return frozenset(self._strays(tree, spans))
+
+    def _lasting(self, original: FilledTree) -> frozenset[Fault]:
+        """The faults of a text with gaps that the gaps do not cause.
+
+        They touch no gap, and are not between a gap and a brace without its opener, which the gap may have held. Firm
+        ones may touch a gap. In a text with errors only those count that may be due to a macro: the brackets tell a
+        body without its function head from text outside all functions.
+        """
+        tree, text, gaps = original
+        found = self.strays(tree)
+        if tree.root_node.has_error:
+            lasting = self._rules.lasting | self._rules.firm
+            found = frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+        else:
+            found |= self.reserved_names(tree, text, [(0, len(text))])
+        torn_off = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(gaps[0][1], max(torn_off, default=0))
+        firm = {fault for fault in found if self._is_firm(fault) and _beside(fault, gaps, 0)}
+        return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
+
+    def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
+        query = _query(self._language)
+        judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
+        for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
+            for name, nodes in captured(query, tree.root_node, max(start - 1, 0), stop + 1).items():
+                predicate = self._rules.predicates[name]
+                work.check()
+                new = [node for node in nodes if (name, node.id) not in judged]
+                judged.update((name, node.id) for node in new)
+                child = self._rules.blamed.get(name)
+                for node in new:
+                    if not predicate(node):
+                        work.check()  # the parent that a fault names is looked for from the root
+                        yield _fault(name, node, child)
+
+    def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
+        """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
+        found = set()
+        for begin, stop in spans:
+            for word in self._rules.words.finditer(text, begin, stop):
+                node = tree.root_node.descendant_for_byte_range(*word.span())
+                if node is not None and _is_name(node, word) and not self._quoted(node):
+                    found.add(Fault("RESERVED", *word.span()))
+        return frozenset(found)
+
+    def line_ends(self, tree: Tree, text: bytes, spans: Spans | None = None) -> frozenset[Fault]:
+        """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
+        return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
+
+    def _declared(self, filled: FilledTree) -> frozenset[Fault]:
+        """The names that are declared in fills and somewhere else as well."""
+        finder = _repeated(self._language)
+        return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
+
+    def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
+        """The names that fills declare a second time; names that were declared twice before may be so again."""
+        found = self._declared(own)
+        names = {own.text[fault.start : fault.end] for fault in found}
+        uses = [use.span() for name in names for use in re.finditer(re.escape(name), original.text)]
+        before = self._declared(original._replace(spans=uses[:MAX_OCCURRENCES]))
+        twice = {original.text[fault.start : fault.end] for fault in before}
+        return frozenset(fault for fault in found if own.text[fault.start : fault.end] not in twice)
+
+    def _quoted(self, node: Node) -> bool:
+        return node.parent is not None and node.parent.type in self._rules.quoting
+
+
+def placement_in(language: Language) -> Placement | None:
+    """Return the placement rules for a document; None if its language has none."""
+    return Placement(language) if language.rules is not None or language.declarations is not None else None
+
+
+@cache
+def _query(language: Language) -> Query:
+    return Query(language.grammar(), language.rules.places if language.rules is not None else "")
+
+
+@cache
+def _repeated(language: Language) -> Repeated | None:
+    own = language.declarations
+    return Repeated(own, language.grammar()) if own is not None else None
+
+
+def _is_name(node: Node, word: re.Match[bytes]) -> bool:
+    return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
+
+
+def _fault(name: str, node: Node, child: int | None) -> Fault:
+    """A node as a fault; if its ``child`` is to blame, the kind of fault names the node's first child."""
+    if child is not None:
+        blamed = node.children[child]
+        return Fault(f"{name}: {node.children[0].text!r}", blamed.start_byte, blamed.end_byte)
+    parent = node.parent
+    return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
+
+
+def _beside(fault: Fault, spans: Spans, distance: int) -> bool:
+    """Whether a fault has at least this distance in bytes from every gap."""
+    return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)
+
+
+def line_end_faults(tree: Tree, text: bytes, spans: Spans | None) -> frozenset[Fault]:
+    """Return the line ends in some byte ranges, or everywhere, that Go reads as semicolons where none may stand.
+
+    Its grammar reads them as blanks. A line ends a statement if its last token may end one: a brace on the next line, a
+    list without its last comma and an operator that comes too late are errors.
+    """
+    return frozenset(
+        Fault("LINE END", line_end.start(), after)
+        for start, stop in (spans if spans is not None else [(0, len(text))])
+        for line_end, after in _line_ends(text, start, stop)
+        if not _may_end(tree.root_node, text, line_end.start(), after) and _ends_statement(tree.root_node, line_end)
+    )
+
+
+def _line_ends(text: bytes, start: int, stop: int) -> Iterator[tuple[re.Match[bytes], int]]:
+    """The last character of each line, including the line before a range, and the offset of the next token."""
+    while start and text[start - 1 : start].isspace():
+        start -= 1
+    newline = text.find(b"\n", stop)
+    for found in LINE_END.finditer(text, max(start - 1, 0), newline + 1 if newline >= 0 else len(text)):
+        following = NEXT_TOKEN.match(text, found.end())
+        if following is not None and following.end() < len(text):
+            yield found, following.end()
+
+
+def _may_end(root: Node, text: bytes, last: int, after: int) -> bool:
+    """Whether a semicolon may stand between two tokens."""
+    around = root.descendant_for_byte_range(last, after + 1)
+    if around is None or around.type in SERIES or around.type in PROSE:
+        return True
+    return around.type in SWITCHES and text[after : after + 1] != b"{"
+
+
+def _ends_statement(root: Node, line_end: re.Match[bytes]) -> bool:
+    """Whether a line's last token may end a statement, so that Go reads a semicolon there."""
+    if line_end.start(1) >= 0:  # the apparent comment may be part of a string
+        comment = root.descendant_for_byte_range(*line_end.span(1))
+        if comment is None or comment.type != "comment":
+            return False
+    token = root.descendant_for_byte_range(*line_end.span())
+    if token is None or token.type in PROSE:
+        return False
+    return token.is_named or token.type in LAST_TOKENS
+
+
+class KeptString(NamedTuple):
+    """The string around a gap: its kind, and how many bytes it begins before the gap and ends after it."""
+
+    kind: str
+    before: int
+    after: int
+
+
+def kept_strings(original: FilledTree) -> list[KeptString | None]:
+    """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
+    root = original.tree.root_node
+    return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
+
+
+def torn(filled: FilledTree, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), string in zip(filled.spans, kept, strict=True):
+        if string is None:
+            continue
+        begin, stop = start - string.before, end + string.after
+        node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
+        while node is not None and node.parent is not None and node.type != string.kind:
+            work.check()
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
+            yield Fault("TORN", start, end)
+
+
+def _around(root: Node, start: int, end: int) -> KeptString | None:
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        work.check()
+        if "interpolation" in node.type or "substitution" in node.type:
+            return None
+        node = node.parent
+    if node is None or node.parent is None or not node.start_byte < start <= end < node.end_byte:
+        return None
+    return KeptString(node.type, start - node.start_byte, node.end_byte - end)

@@ -1,0 +1,303 @@
+"""The text on both sides of a gap: the brackets and blocks that it leaves open, and those that the suffix closes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from itertools import product, zip_longest
+from typing import NamedTuple
+
+from lacuna_model.languages.language import Lexicon
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.columns import coming_lines, needs
+from lacuna_model.syntax.literals import Literals, find_literals, open_comment, open_quote
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets, shared, string_end
+
+BEHIND = 4000
+MAX_KEPT = 16
+OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
+HEADED = frozenset({b"}", b"]"})
+STATEMENT = re.compile(
+    rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
+    rb"try|while|with|yield)\b)"
+)
+PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
+BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
+# The beginning of a block's head, by the text after the block.
+HEAD_OF = {
+    re.compile(pattern): head
+    for pattern, head in (
+        (rb"\s*(?:catch|finally)\b", b"try"),
+        (rb"\s*else\b", b"if"),
+        (rb"\s*while\b", b"do "),
+        (rb"\s*from\s*[\"']", b"import "),
+        (rb"\s*(?:(?://[^\n]*\n|#\[[^\]\n]*\])\s*)*(?:pub )?fn\b", b"fn x() "),
+        (rb"\{", b"x: struct "),
+        (rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})", b"x: x "),
+        (rb",?\s*(?://[^\n]*\n\s*)*[^\n;{}]+ => ", b"x => "),
+    )
+}
+# Code that continues the text before it, even from the line above.
+CONTINUES = re.compile(
+    rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
+)
+CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
+
+
+class RightSide:
+    """The text after a gap: the rest of its line, and the brackets and strings that it closes.
+
+    ``unmatched`` are its closers without an opener, innermost first; ``whole`` is true if there can be no more of them
+    further on. ``inside`` is the closer of the string or comment that the text begins in. ``header`` is true if the
+    line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``needs`` the
+    blocks that they must be in.
+    """
+
+    def __init__(self, text: bytes, lexicon: Lexicon) -> None:
+        stop = TOP_LEVEL.search(text, 0, BEHIND) if lexicon.columns else None
+        window = text[: stop.start() if stop else BEHIND]
+        self.lexicon, self.text = lexicon, text
+        self.rest = text.split(b"\n", 1)[0]
+        self._openings: dict[tuple[tuple[bytes, ...], bool], list[bytes]] = {}
+        self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
+        self._start = start = string_end(window, self.inside) or 0 if self.inside else 0
+        near = scan(window[start:], lexicon, Scan(column=UNKNOWN))
+        is_far = len(window) < len(text) and not lexicon.columns
+        self.unmatched = (scan_brackets(text[start:FAR], lexicon) if is_far else near).unmatched
+        self.whole = stop is not None or len(text) <= (BEHIND if lexicon.columns else FAR)
+        self.blank = not self.rest.strip()
+        statement_end = start + (near.unmatched[-1].end if near.unmatched else 0)
+        after_statement = text[statement_end:] if lexicon.columns else text
+        code = scan(after_statement.split(b"\n", 1)[0], lexicon)
+        self.header = lexicon.columns and code.last == b":" and not code.stack
+        self.coming = coming_lines(after_statement)
+        self.needs = needs(window)
+
+    @cached_property
+    def below(self) -> "RightSide":
+        """The same side without the rest of the line."""
+        return RightSide(self.text[len(self.rest) :], self.lexicon)
+
+    @property
+    def statement(self) -> bool:
+        """Whether the rest of the line begins as only a statement does."""
+        return bool(STATEMENT.match(self.rest))
+
+    @property
+    def prose(self) -> bool:
+        """Whether the rest of the line reads like the end of a comment."""
+        return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
+
+    @property
+    def margin(self) -> int:
+        """The number of leading spaces in the rest of the line, if a statement can begin after them; else 0."""
+        blank = len(self.rest) - len(self.rest.lstrip(b" "))
+        # An indented "if" begins a statement; after a single blank it is a conditional expression.
+        operator = BINARY.match(self.rest) and not (blank > 1 and self.statement)
+        return blank if not self.blank and not self.inside and not operator else 0
+
+    def openings(self, closers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
+        """Return the openers of the brackets and the quote that the suffix closes, with texts that may precede them.
+
+        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first. The result is
+        cached.
+        """
+        key = tuple(closers), outside
+        if key not in self._openings:
+            self._openings[key] = self._find_openings(*key)
+        return self._openings[key]
+
+    def _find_openings(self, closers: Sequence[bytes], outside: bool) -> list[bytes]:
+        lexicon = self.lexicon
+        words = {closer: head + b"\n" for _, closer, head in reversed(lexicon.blocks)}
+        parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
+        parts = [lexicon.operand + part if part == b"(" else part for part in parts]
+        goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues
+        end = lexicon.operand if closers and not self.inside and goes_on else b""
+        end += lexicon.opener_of(self.inside)
+        if self.blank and not end and parts:
+            parts[-1] = parts[-1].rstrip()  # the suffix begins with a line end
+        headed = [place for place, mark in enumerate(closers) if mark in HEADED]
+        if not headed:
+            return [b"".join(parts) + end]
+        if outside and len(headed) > 1 and lexicon.heads:
+            parts[headed[0]] = lexicon.heads[0] + parts[headed[0]]
+        likely = self._likely(len(closers) - 1 - headed[-1])
+        heads = dict.fromkeys((*likely, *lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
+        before, after = b"".join(parts[: headed[-1]]), b"".join(parts[headed[-1] :])
+        return [before + head + after + end for head in heads]
+
+    def _likely(self, index: int) -> list[bytes]:
+        """The head of a block that the text after its closer tells, if it does."""
+        after = self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+        begin = next((begin for pattern, begin in HEAD_OF.items() if pattern.match(after)), None)
+        return [head for head in self.lexicon.heads if begin and head.startswith(begin)][:1]
+
+    @cached_property
+    def _continues(self) -> bool:
+        """Whether the suffix continues an expression, where a line break means nothing."""
+        return bool((CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES).match(self.text))
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def right_side(text: bytes, lexicon: Lexicon) -> RightSide:
+    """Return the text after a gap; cached, since every search needs the same one."""
+    return RightSide(text, lexicon)
+
+
+MAX_OPEN = 8  # brackets
+ENDIF = b"\n#endif"
+CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
+BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
+
+
+class GapLine(NamedTuple):
+    """The line with the gap: the text above, the parts of the line before and after the gap, and the text below."""
+
+    above: bytes
+    head: bytes
+    tail: bytes
+    below: bytes
+
+
+def count_open(text: bytes) -> tuple[int, int]:
+    """The number of ``#if`` that are open at the end of a text, and of its ``#endif`` without an ``#if``."""
+    opened = lacking = 0
+    for match in CONDITIONAL.finditer(text):
+        if match.group(1) == b"if":
+            opened += 1
+        elif opened:
+            opened -= 1
+        else:
+            lacking += 1
+    return opened, lacking
+
+
+def line_of(text: bytes, start: int, end: int) -> GapLine:
+    """The line with the gap from ``start`` to ``end``."""
+    begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
+    stop = len(text) if stop < 0 else stop
+    return GapLine(text[:begin], text[begin:start], text[end:stop], text[stop:])
+
+
+def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
+    """Lists of the closers, innermost first, each with a possible end of its statement; the likeliest list first."""
+    inwards = list(reversed(brackets))
+    ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
+    ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
+    for way in ways:
+        lines = [
+            b"\n" + b" " * max(bracket.column, 0) + bracket.closer + own[choice]
+            for bracket, own, choice in zip(inwards, ends, way, strict=True)
+        ]
+        yield [*lines, conditionals] if conditionals else lines
+        if conditionals and lines:
+            yield [conditionals + lines[0], *lines[1:]]
+
+
+def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
+    """Texts that may follow a closer, likeliest first: nothing, the end of a statement or the body of a header.
+
+    A block that demands more behind it, as that of a ``try`` does, is followed by that.
+    """
+    first, before = bracket.words
+    if bracket.closer == b"}" and (tail := dict(lexicon.tails).get(before)) is not None:
+        return [tail, b""]
+    if bracket.closer == b"}":
+        ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
+    else:
+        ends_statement = outer is None or outer.closer == b"}"
+    ends = [b"", lexicon.terminator, lexicon.body]
+    return list(dict.fromkeys([ends[1], ends[0], ends[2]] if ends_statement else ends))
+
+
+# Bytes that are scanned token by token; in text further away only brackets are counted.
+WINDOW = 6000
+MAX_BRACKETS = 500  # brackets on one side of a gap; real files have up to 40
+
+
+class OpenBrackets(NamedTuple):
+    """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
+
+    stack: tuple[Bracket, ...] = ()
+    kept: int = 0
+
+
+class Sides:
+    """The surroundings of a gap: the ``text`` before it, the ``left`` scan of that, and the ``right`` side."""
+
+    def __init__(self, text: bytes, left: Scan, right: RightSide) -> None:
+        self.text, self.left, self.right = text, left, right
+
+    @cached_property
+    def targets(self) -> Sequence[OpenBrackets]:
+        """The brackets that the gap may leave open, the likeliest first.
+
+        All closers have their openers then; or the first one, at the beginning of a line, belongs to the bracket of its
+        kind in the same column. Where the text after the gap goes on too far, it may close all.
+        """
+        stack, lacking = self.left.stack, self.right.unmatched
+        wanted = lacking[::-1]
+        kept = shared(stack, wanted)
+        found = [OpenBrackets((*stack[:kept], *wanted[kept:]), kept)]
+        if not self.right.whole:
+            found.insert(0, OpenBrackets(stack, len(stack)))
+        if lacking and lacking[0].leads:
+            first = lacking[0].closer, lacking[0].column
+            alike = (end for end in range(len(stack), 0, -1) if (stack[end - 1].closer, stack[end - 1].column) == first)
+            if end := next(alike, 0):
+                found.insert(0 if lacking[0].column else 1, OpenBrackets(stack[:end], end))
+        return list(dict.fromkeys(found))
+
+    @property
+    def target(self) -> OpenBrackets:
+        """The brackets that the gap most likely leaves open."""
+        return self.targets[0]
+
+    @cached_property
+    def below(self) -> "Sides":
+        """The sides without the rest of the line after the gap."""
+        return Sides(self.text, self.left, self.right.below)
+
+
+def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
+    """Return the sides of a gap between two texts. Raises UnparsableError for too many brackets."""
+    right = right_side(after, lexicon)
+    _limit(right.unmatched)
+    return Sides(before, scan_left(before, lexicon), right)
+
+
+def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
+    """The state at a gap, from the text before it. Raises UnparsableError for too many brackets."""
+    literals = find_literals(text, lexicon)
+    start = Scan(fresh=True)
+    near = max(len(text) - WINDOW, 0)
+    begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
+    if begin and not lexicon.columns:  # where blocks are columns, the next top-level statement closes every one
+        first = _line_outside(text, max(begin - FAR, 0), literals)
+        start = replace(start, stack=scan_brackets(text[first:begin], lexicon).stack)
+    _limit(start.stack)
+    found = scan(text[begin:], lexicon, start)
+    _limit(found.stack)
+    return replace(found, inside=literals.inside)
+
+
+def _limit(brackets: Sequence[Bracket]) -> None:
+    """Raise UnparsableError for more brackets than any file has: to close them all is tried many times."""
+    if len(brackets) > MAX_BRACKETS:
+        raise UnparsableError(f"over {MAX_BRACKETS} brackets are open around the gap")
+
+
+def _last_statement(text: bytes, near: int, literals: Literals) -> int:
+    """Where the last top-level statement starts; in one that is very long, where a line does."""
+    starts = [match.end() for match in TOP_LEVEL.finditer(text, near) if not literals.hold(match.end())]
+    return starts[-1] if starts else _line_outside(text, near, literals)
+
+
+def _line_outside(text: bytes, offset: int, literals: Literals) -> int:
+    """The first start of a line from an offset on that is not inside a string."""
+    if offset == 0:
+        return 0
+    lines = (match.end() for match in re.finditer(rb"\n", text[offset:]))
+    return next((offset + place for place in lines if not literals.hold(offset + place)), len(text))

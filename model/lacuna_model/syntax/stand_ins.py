@@ -1,0 +1,243 @@
+"""What stands in for gaps, markers and conflicts, so that the rest of a file can be read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, islice
+
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core import work
+from lacuna_model.core.params import Region, with_fills
+from lacuna_model.core.regions import MARKER, marked, shifted
+from lacuna_model.core.work import Clock, OverBudgetError
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.completions import completions as completions_of
+from lacuna_model.syntax.document import Document, Tolerance, parses
+from lacuna_model.syntax.faults import Fault, tree_faults
+from lacuna_model.syntax.judge import Judge
+from lacuna_model.syntax.sides import sides_of
+from lacuna_model.text.lines import splice
+
+NAME = "__fill__"
+OTHERS = ("_fill__;", " " * len(MARKER), '"<fill>"', MARKER.decode())  # where no name may stand
+MAX_TRIED = 4  # markers for which the others are tried; each takes some parses
+
+
+def named(text: bytes, regions: Sequence[Region]) -> bytes:
+    """Return a text with a name in place of each marker that is apart from the ``regions`` (ordered, byte offsets)."""
+    found = _other_markers(text, regions)
+    return with_fills(text, found, [NAME] * len(found))
+
+
+def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> bytes:
+    """Return a text with what leaves the fewest errors in place of each marker that is apart from the ``regions``."""
+    found = _other_markers(text, regions)
+    if not found:
+        return text
+    texts = [NAME] * len(found)
+
+    def faults(texts: Sequence[str]) -> frozenset[Fault]:
+        return tree_faults(language.parser().parse(with_fills(text, found, texts)))
+
+    try:
+        left = faults(texts)
+        causes = [at for at, one in enumerate(found) if any(_may_cause(text, one.start, fault) for fault in left)]
+        for at in causes[:MAX_TRIED]:
+            for other in OTHERS:
+                tried = [*texts[:at], other, *texts[at + 1 :]]
+                if len(now := faults(tried)) < len(left):
+                    texts, left = tried, now
+    except UnparsableError:  # the constraint reads the same text, and tells
+        pass
+    return with_fills(text, found, texts)
+
+
+def _other_markers(text: bytes, regions: Sequence[Region]) -> list[Region]:
+    """The regions of the markers of which none of the ``regions`` holds a byte."""
+    return [one for one in marked(text) if all(other.end <= one.start or one.end <= other.start for other in regions)]
+
+
+def _may_cause(text: bytes, at: int, fault: Fault) -> bool:
+    """Whether what stands at a marker may cause a fault: that is around it, behind it, or in the next line."""
+    return at <= fault.end and text.count(b"\n", at, fault.start) <= 1
+
+
+CONFLICT = re.compile(
+    rb"^<{7}(?: [^\n]*)?\n(?P<ours>(?:(?![<|=>]{7})[^\n]*\n)*)(?:\|{7}[^\n]*\n(?:(?![<|=>]{7})[^\n]*\n)*)?"
+    rb"={7}\r?\n(?P<theirs>(?:(?![<|=>]{7})[^\n]*\n)*)>{7}(?: [^\n]*)?(?:\n|\Z)",
+    re.MULTILINE,
+)
+
+
+def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Region]]:
+    """Return a text with one side of each conflict, and the ``regions`` (ordered, byte offsets) in it.
+
+    The side that holds regions stays, else the first one. A conflict stays whole if a region holds some of its marks,
+    or both of its sides hold regions.
+    """
+    removed = list[tuple[int, int]]()
+    for match in CONFLICT.finditer(text):
+        within = [one for one in regions if one.start < match.end() and match.start() < max(one.end, one.start + 1)]
+        sides = [match.span("ours"), match.span("theirs")]
+        kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
+        if kept is not None:
+            removed += [(match.start(), kept[0]), (kept[1], match.end())]
+    moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
+    return splice(text, [(*part, b"") for part in removed]), moved
+
+
+def _holds(start: int, end: int, region: Region) -> bool:
+    return start <= region.start <= region.end < end
+
+
+MAX_GUESSES = 24  # for a gap
+MAX_ROUNDS = 2
+MAX_SECONDS = 0.3  # of work
+MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
+
+
+def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
+    """Return a text for each region so that the whole is valid, or has few errors; "" for a single region.
+
+    All are "" where they take too long to find.
+    """
+    try:
+        with work.bounded():
+            return [""] if len(regions) == 1 else fewest_errors(text, regions, language, clock)[0]
+    except OverBudgetError:
+        return [""] * len(regions)
+
+
+def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
+    """Return texts for the regions, and the number of errors that they leave."""
+    found = [""] * len(regions)
+
+    def guesses(gap: int) -> Iterator[str]:
+        filled, (start, end) = _around(text, regions, found, gap)
+        texts = completions_of(sides_of(filled[:start], filled[end:], language.lexicon))(b"")
+        return (one.decode(errors="ignore") for one in islice(texts, MAX_GUESSES))
+
+    for gap in range(len(regions)):
+        found[gap] = next(guesses(gap), "")
+    document = Document(text, [(region.start, region.end) for region in regions], language, clock)
+
+    def errors(fills: Sequence[str]) -> int:
+        return len(document.check([fill.encode() for fill in fills]).faults)
+
+    left, until = errors(found), work.mark(MAX_SECONDS)
+    for gap in [*range(len(regions))] * MAX_ROUNDS:
+        for guess in guesses(gap):
+            if not left or work.reached(until) or clock.over:
+                break
+            other = [*found[:gap], guess, *found[gap + 1 :]]
+            if (number := errors(other)) < left:
+                found, left = other, number
+    for gap in range(len(regions)):
+        if not left:
+            break
+        filled, place = _around(text, regions, found, gap)
+        closing = Judge(filled, place, language, clock, in_line=False).stand_in()
+        if closing is not None:
+            other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
+            if (number := errors(other)) < left:
+                found, left = other, number
+    return found, left
+
+
+class Others:
+    """What the gaps of a text hold while others are looked at: ``fills``, each a gap's fill or a stand-in for it.
+
+    ``written`` is what was written in each gap as it was seen last.
+    """
+
+    def __init__(self, text: bytes, regions: Sequence[Region], language: Language | None, clock: Clock) -> None:
+        self._text, self._regions, self._language, self._clock = text, regions, language, clock
+        self.written = [b""] * len(regions)
+        self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
+        self._are_chosen = False
+
+    @cached_property
+    def fills(self) -> list[str]:
+        """The text of each gap; looked for when it is first needed."""
+        return list(self._neutral[0])
+
+    @cached_property
+    def _neutral(self) -> tuple[list[str], int]:
+        """The first stand-ins, which tell of the text whatever its gaps hold, and how many errors they leave."""
+        if self._language is None or len(self._regions) == 1:
+            return [""] * len(self._regions), 0
+        return fewest_errors(self._text, self._regions, self._language, self._clock)
+
+    @property
+    def leave_errors(self) -> bool:
+        """Whether no texts were found for the open gaps with which the whole has no error."""
+        return not self._are_chosen and self._neutral[1] > 0
+
+    @cached_property
+    def are_sound(self) -> bool:
+        """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
+        if self._language is None or len(self._regions) == 1:
+            return False
+        return parses(with_fills(self._text, self._regions, self._neutral[0]), self._language)
+
+    def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
+        """Whether several ``fills`` add no error to the text with stand-ins in their place.
+
+        Each was judged beside the others, whose errors look like those of the text. Errors may stay only apart from the
+        gaps, and if texts without any are known or with ``strict`` not even there.
+        """
+        if self._language is None or len(self._regions) == 1:
+            return True
+        neutral = [one.encode() for one in self._neutral[0]]
+        text, ends = _begun(self._text, self._regions, neutral)
+        spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
+        is_strict = strict or self.are_sound or self._are_chosen
+        tolerance = Tolerance.NONE if is_strict else Tolerance.APART
+        document = Document(text, spans, self._language, self._clock, tolerance=tolerance)
+        return document.check_fresh([one.encode() for one in fills]).valid
+
+    def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
+        """Return the text with all gaps but one filled, and the byte range of that one."""
+        return _around(self._text, self._regions, self.fills, gap)
+
+    def choose_again(self, gap: int, text: bytes, ended: Sequence[bool], *, ends: bool) -> bool:
+        """Find other fills for the gaps not ``ended``, beside one that begins with a text, or ``ends`` with it.
+
+        Returns whether it found some.
+        """
+        others = [one for one in range(len(ended)) if one != gap and not ended[one]]
+        key = gap, text, ends, tuple(self.written)
+        is_over = len(self._chosen) >= MAX_CHOSEN or self._clock.over
+        if not others or self._language is None or is_over or key in self._chosen:
+            return False
+        self._chosen.add(key)
+        known = [self.fills[one].encode() if ended[one] else self.written[one] for one in range(len(ended))]
+        known[gap] = text
+        whole, places = _begun(self._text, self._regions, known)
+        open_gaps = others if ends else sorted([*others, gap])
+        places_left = [Region(places[one], places[one]) for one in open_gaps]
+        try:
+            found, left = fewest_errors(whole, places_left, self._language, self._clock)
+        except UnparsableError:  # what is written is to blame, since the text itself was parsed before
+            return False
+        if left:
+            return False
+        for one, closing in zip(open_gaps, found, strict=True):
+            if one != gap:
+                self.fills[one] = known[one].decode(errors="ignore") + closing
+        self._are_chosen = True
+        return True
+
+
+def _around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:
+    """The text with all gaps but one filled, and the byte range of that one."""
+    around, (own,) = region_groups.text_for(text, regions, fills, range(gap, gap + 1), fills[gap + 1 :])
+    return around, (own.start, own.end)
+
+
+def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
+    """The text with the beginnings of all fills in their regions, and the ends of these."""
+    edits = [(region.start, region.end, one) for region, one in zip(regions, known, strict=True)]
+    grown = accumulate(len(one) - (end - start) for start, end, one in edits)
+    return splice(text, edits), [end + by for (_, end, _), by in zip(edits, grown, strict=True)]

@@ -1,0 +1,157 @@
+"""Fills in files that are not clean: with errors elsewhere, unfinished, from a merge, or newer than the grammar."""
+
+import re
+from random import Random
+
+import numpy as np
+import pytest
+
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint
+from lacuna_model.syntax.broken import tolerant
+from lacuna_model.syntax.faults import indentation_faults, tree_faults
+
+from .cases import Case, load
+from .conftest import Samples, SmallTokens
+from .drive import Model, certain, fill, noisy, require
+
+MARK = "<|>"
+FEW = 64
+# Files with errors outside of the line with the gap, and the text that is typed in the line.
+BROKEN = load("broken_lines")
+# Each of these files has a statement, a branch or a header that the grammar cannot read; the compilers can.
+NEWER = load("newer_syntax")
+
+
+def split(marked: str) -> tuple[bytes, int]:
+    return marked.replace(MARK, "").encode(), marked.encode().index(MARK.encode())
+
+
+def typed(name: str, text: bytes, place: int, model: Model, tokens: SmallTokens, most: int = 32) -> str | None:
+    """What is delivered for the rest of a line."""
+    region = Region(place, place, max_tokens=most, max_lines=1, single_line=True)
+    constraint = SyntaxConstraint(text, [region], require(name), tokens)
+    verdict = fill(constraint, model, [most], tokens.eog_id)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_line_is_not_refused_for_errors_that_the_file_had_before(tokens: SmallTokens, case: Case) -> None:
+    (wanted,) = case.takes
+    model = certain([tokens.encode(wanted)], tokens.eog_id)
+    assert (typed(case.language, case.text, case.place, model, tokens) or "").startswith(wanted)
+
+
+def errors(text: bytes, language: Language) -> int:
+    tree = language.parser().parse(text)
+    return len(tree_faults(tree)) + len(indentation_faults(tree, text) if language.columns else ())
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_fill_leaves_no_more_errors_than_the_neutral_or_the_right_fill(tokens: SmallTokens, case: Case) -> None:
+    language, text, place, (wanted,) = require(case.language), case.text, case.place, case.takes
+    demand = tolerant(text, (place, place), language)
+    neutral = demand.neutral if demand is not None else b""
+    most = max(errors(text[:place] + one + text[place:], language) for one in (neutral, b"", wanted.encode()))
+    for seed in range(2):
+        model = noisy([tokens.encode(wanted)], tokens, np.random.default_rng(seed), 1.0)
+        delivered = typed(case.language, text, place, model, tokens, 16)
+        if delivered is not None:
+            assert errors(text[:place] + delivered.encode() + text[place:], language) <= most, delivered
+
+
+@pytest.mark.parametrize("case", NEWER)
+def test_a_fill_beside_newer_syntax_is_what_the_model_writes(tokens: SmallTokens, case: Case) -> None:
+    (wanted,) = case.takes
+    in_line = "\n" not in wanted
+    region = Region(case.place, case.place, max_tokens=FEW, max_lines=1 if in_line else None, single_line=in_line)
+    constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
+    model = certain([tokens.encode(wanted)], tokens.eog_id)
+    assert fill(constraint, model, [FEW], tokens.eog_id).fills == (wanted,)
+
+
+@pytest.mark.parametrize(
+    ("name", "marked"),
+    [
+        ("python", "x = f(<|>\ny = 2\n"),
+        ("c", "int f(void) <|>\n  return 1;\n}\n"),
+        ("javascript", "items.forEach(<|>\n  x();\n});\n"),
+        ("java", "class A {\n  int f(final int a, <|>\n    return a;\n  }\n}\n"),
+        ("typescript", "type A<T> =\n  T extends string\n    ? B<<|>\n        T,\n      >\n    : never\n"),
+        ("go", "package a\n\nfunc f() {\n\tx := <|>\n}\n"),
+        ("lua", "if a <|>\n  b()\nend\n"),
+        ("python", "try:\n    a()\n<|>\n    b()\n"),
+        ("json", '{"a": 1 <|>\n"b": 2}\n'),
+        ("php", "<?php\nfunction f() {\n    return 1<|>    private $a = 2;\n}\n"),
+    ],
+)
+def test_nothing_is_tolerated_in_a_text_that_the_line_may_repair(name: str, marked: str) -> None:
+    text, place = split(marked)
+    demand = tolerant(text, (place, place), require(name))
+    assert demand is None or demand.document is None
+
+
+@pytest.mark.parametrize("name", [language.name for language in LANGUAGES])
+def test_nothing_is_tolerated_in_place_of_a_line_of_a_sound_file(samples: Samples, name: str) -> None:
+    language, text = samples[name]
+    starts = [match.start(1) for match in re.finditer(rb"(?m)^[ \t]*(\S)", text)]
+    for gap in Random(name).sample(starts, 4):
+        part = tolerant(text[:gap] + text[text.find(b"\n", gap) :], (gap, gap), language)
+        assert part is None or part.document is None, text[gap - 80 : gap]
+
+
+@pytest.mark.parametrize(
+    ("name", "marked", "wanted"),
+    [
+        ("javascript", "x = = 3\nlet y = <|>\n", "g(1);"),
+        ("java", "class A {\n  A(int a {\n    b = <|>\n  }\n}\n", "c + 1;"),
+        ("ruby", "def f(a\n  b = <|>\nend\n\ndef g\n  h\nend\n", "a + 1"),
+        ("yaml", "a: 1\n<<<<<<< HEAD\nb: <|>\n=======\nb: 3\n>>>>>>> c\n", "2"),
+        ("css", "pre {\n  padding: 0.<|>", "5em;"),
+        ("c", "#define A 1\n#define B <|>", "5"),
+        ("tsx", "const a = (b) => (\n  <ul>\n    {b.map((c, i) => (\n      <li key<|>", "={i}>"),
+    ],
+)
+def test_what_is_typed_in_a_broken_text_is_delivered(tokens: SmallTokens, name: str, marked: str, wanted: str) -> None:
+    found = typed(name, *split(marked), certain([tokens.encode(wanted)], tokens.eog_id), tokens)
+    assert (found or "").startswith(wanted.rstrip(";"))
+
+
+# Lines of files whose blocks are still open: those that are taken as they are, and those that are not.
+UNFINISHED = [
+    ("java", "class A {\n  void f() {\n    int a = <|>\n", ["1;", "f(1);", "f(1);}", "f(1);}}"], ["1", "1;}}}"]),
+    ("java", "class A {\n  void f() {\n    foo(a,\n      <|>\n", ["b", "b,", "b);", "b(c)"], ["b(", "b;"]),
+    ("java", "class A {\n  void f() {\n    int[] a = {\n      <|>\n", ["3", "3,", "3};"], ["3;", "{"]),
+    ("typescript", "const a = {\n  b: 1,\n  <|>\n", ["c: 2", "c: 2,", "c() {}", "};"], ["c(", "c: 2;"]),
+    ("javascript", "a(() => {\n  if (b) {\n    c();\n  } <|>\n", ["else if (d) { e(); }"], ["else", "else {", "{"]),
+    ("rust", "fn f() {\n  let a = A {\n    b: 1,\n    <|>\n", ["c: 2", "c: 2,", "};"], ["c: 2;", "c(: 2"]),
+    ("go", "func f() {\n\tif a {\n\t\tb(<|>\n", ["c)", "c)}"], ["c", "c))"]),
+    ("go", "func f() {\n\tif a {\n\t\t<|>\n\nfunc g() {\n}\n", ["b()"], ["b("]),
+    ("c", "#ifndef A_H\n#define A_H\n\n<|>\n", ["int a;", "#endif", '#include "x.h"'], ["int f(int", "}"]),
+    ("c", "#ifdef A\nstruct a {\n  int b;\n  <|>\n", ["int a;", "};"], ["int", "]"]),
+    ("cpp", "namespace a {\nclass B {\n public:\n  <|>\n", ["int b();", "};"], ["int b()", ")"]),
+    ("python", "def f(\n  a,\n  <|>\n", ["b", "b,", "b=1"], ["b(", "b]"]),
+    ("python", "x = [\n  f(a),\n  <|>\n", ["b", "b,", "]"], ["f(", ")"]),
+    ("javascript", "function f() {\n  try {\n    a({\n      <|>\n", ["b,", "});", "}"], ["b;"]),
+    ("java", "class A {\n  void f() {\n    a();\n    <|>\n", ["b();", "}"], ["b->", "b"]),
+    ("java", "class A {\n  @Test\n  void f()<|>\n", [" {}", " {} }", ";"], [" {"]),
+    ("typescript", "class A {\n  <|>\n", ["@B()", "a = 1;", "a() {}"], ["@B(", "a() {"]),
+    ("python", "class A(\n    B,\n    <|>\n", ["C", "C,"], ["C:", "@C"]),
+    ("lua", "function f()\n  if a then\n    <|>\n", ["b()", "end"], ["b(", "end end end"]),
+]
+
+
+@pytest.mark.parametrize(("name", "marked", "taken", "refused"), UNFINISHED)
+def test_a_line_need_not_end_the_blocks_around_it(
+    tokens: SmallTokens, name: str, marked: str, taken: list[str], refused: list[str]
+) -> None:
+    for line in (*taken, *refused):
+        found = typed(name, *split(marked), certain([tokens.encode(line)], tokens.eog_id), tokens)
+        assert (found == line) == (line in taken), (line, found)
+
+
+def test_a_gap_in_a_word_that_closes_a_block(tokens: SmallTokens) -> None:
+    """The closers of open blocks are put behind the line, where the rest of the word may be one."""
+    for text in ("function f()\n  a()\ne<|>d\n", "if a; then\n  b\nf<|>\n"):
+        name, wanted = ("lua", "n") if "function" in text else ("bash", "i")
+        assert typed(name, *split(text), certain([tokens.encode(wanted)], tokens.eog_id), tokens) == wanted

@@ -1,0 +1,149 @@
+"""What reads a file in the end refuses a fill with which it cannot read it, but not for errors that are elsewhere."""
+
+import gc
+import json
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
+from lacuna_model.languages.language import StrictParsers
+from lacuna_model.syntax import SyntaxConstraint
+from lacuna_model.syntax.compilers import Compiler, Strict, compiled, python_compiles
+
+from .cases import Case, load
+from .drive import fill, noisy, require
+
+NEWER = [
+    "type Pair[T] = tuple[T, T]\n",
+    "class Box[T: int](Base):\n    item: T\n",
+    'a = f"{b["c"]}"\n',
+    'a = t"{b}"\n',
+    "try:\n    pass\nexcept A, B:\n    pass\n",
+]
+
+
+def error(before: str, fill: str, after: str) -> bool:
+    """Whether the compiler finds an error of a fill."""
+    start, end = len(before.encode()), len((before + fill).encode())
+    compiler = Compiler((before + after).encode(), [(start, start)])
+    return bool(compiler.faults((before + fill + after).encode(), [(start, end)]))
+
+
+def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
+    assert error("x = 1\n", "return 1", "\n")
+    assert not error("def f():\n    ", "return 1", "\n")
+    assert error("", "try:", "\n    a()\nb()\n")
+    assert error("x = 1\n", "try:\n    a()\n", "b()\nc()\n")
+
+
+@pytest.mark.parametrize("text", NEWER)
+def test_a_file_that_the_interpreter_cannot_read_is_left_to_the_grammar(text: str) -> None:
+    """It may be newer than the interpreter, and so may be what belongs in its gaps."""
+    for wanted in ("x = 1", 'x = f"{b["c"]}"'):
+        assert python_compiles(text.encode()) or not error(text, wanted, "\n")
+        assert python_compiles(text.encode()) or not error("", wanted, "\n" + text)
+
+
+@pytest.mark.parametrize("depth", [5, 300, 2_000])
+def test_strings_in_each_other_are_read_however_many(depth: int) -> None:
+    python_compiles(("x = " + "f'{" * depth + "y" + "}'" * depth + "\n").encode())
+
+
+@pytest.fixture
+def interrupted() -> Iterator[None]:
+    """Garbage is collected, by code in Python, within every tree, and threads take turns there."""
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(20)
+    sys.setswitchinterval(1e-6)
+    yield
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+
+
+class Cycle:
+    """Garbage that runs code when it is collected."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        for _ in range(100):
+            pass
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_threads_that_compile_do_not_disturb_each_other() -> None:
+    def read(text: bytes) -> None:
+        for _ in range(20):
+            Cycle()
+            compiled(text)
+
+    shallow, deep = b"x = 1\n" * 40, b"y = " + b"(" * 40 + b"1" + b" + 2)" * 40 + b"\n"
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(read, [shallow, deep * 4] * 10))
+
+
+def test_errors_are_raised_and_warnings_are_not() -> None:
+    compiled(b"'\\d'\n1 is 1\n")
+    with pytest.raises(SyntaxError):
+        compiled(b"def f(:\n")
+
+
+READ: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+REFUSED = load("strict_parsers")
+
+
+def parsers(name: str) -> StrictParsers:
+    own = require(name).strict
+    assert own is not None
+    return own
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tokens: TokenText) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        region = Region(case.place, case.place, max_tokens=16)
+        model = noisy([list(tokens.encode(case.refuses[0]))], tokens, rng, seed % 3 / 2)
+        constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
+        verdict = fill(constraint, model, [16], tokens.eog_id)
+        if verdict.fills is not None and verdict.fills[0]:
+            READ[case.language](case.before + verdict.fills[0] + case.after)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("toml", "a." * 90_000 + "b = 1"),
+        ("toml", "a = " + "[" * 50_000),
+        ("yaml", "[" * 50_000),
+        ("yaml", "&a " * 20_000),
+        ("yaml", "".join(f"b{i}: &b{i} {{<<: [*b{max(i - 1, 0)}, *b{max(i - 1, 0)}]}}\n" for i in range(60))),
+        ("json", "[" * 100_000),
+        ("json", "/*" * 50_000),
+        ("json", "9" * 5_000),
+    ],
+)
+def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
+    began = time.thread_time()
+    Strict(b"", [(0, 0)], parsers(name)).faults(text.encode(), soon=False)
+    assert time.thread_time() - began < 20  # quadratic time would be minutes
+
+
+@pytest.mark.parametrize("name", READ)
+@settings(deadline=None, max_examples=60)
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_any_bytes_get_a_verdict(name: str, before: bytes, filled: bytes) -> None:
+    strict = Strict(before, [(len(before), len(before))], parsers(name))
+    for fault in strict.faults(before + filled, soon=False):
+        assert 0 <= fault.start <= len(before + filled)

@@ -1,0 +1,176 @@
+"""Checks of fills: incremental ones agree with fresh ones, and errors that the text has already are not the fills'."""
+
+import pytest
+from tests.model.languages.test_parsing import ENDLESS
+
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.faults import Splice, carried_over, tree_faults
+
+from .drive import require
+
+GAP = b"<>"
+PYTHON = (
+    b"def f(a):\n    <>\n    return a\n\n\n"
+    + b"def g():\n    pass\n\n\n" * 400
+    + b"def h(a):\n    if a:\n        <>\n    return a\n"
+)
+C = (
+    b"int f(int a) {\n  <>\n  return a;\n}\n\n"
+    + b"int g();\n\n" * 400
+    + b"int h(int a) {\n  if (a) {\n    <>\n  }\n}\n"
+)
+
+
+def cut(name: str, text: bytes, *, in_line: bool = False) -> Document:
+    """A document with empty gaps where the text has marks."""
+    parts = text.split(GAP)
+    places = [len(b"".join(parts[: number + 1])) for number in range(len(parts) - 1)]
+    return Document(b"".join(parts), [(place, place) for place in places], require(name), in_line=in_line)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fills", "valid"),
+    [
+        ("python", PYTHON, (b"a = [\n        1]", b"a = 2\n        b = (3,\n    4)"), True),
+        ("c", C, (b"a = 1;\n  while (a) {\n  }", b"a--;"), True),
+        ("python", PYTHON, (b"a = [", b"a = 2"), False),
+        ("python", PYTHON, (b"a = 1\n      b = 2", b"a = 2"), False),
+        ("python", PYTHON, (b"a = 1", b"break"), False),
+        ("c", C, (b"while (a) {", b"a--;"), False),
+        ("c", C, (b"a = 1;\n}\n{", b"a--;"), False),
+    ],
+)
+def test_an_incremental_check_in_a_long_file_agrees_with_a_fresh_one(
+    name: str, text: bytes, fills: tuple[bytes, ...], valid: bool
+) -> None:
+    document = cut(name, text)
+    for _ in range(2):
+        assert document.check(fills).valid == document.check_fresh(fills).valid == valid
+        assert document.check((b"a = 1;", b"a--;") if name == "c" else (b"a = 1", b"a = 2")).valid
+
+
+MACRO = b"static API int f(const x *);\n\nint g(int a);\n\n"  # the grammar knows no API
+
+
+@pytest.mark.parametrize("rest", [b"", b"int h(int b);\n" * 9, b"#ifdef A\n" + MACRO * 9])
+def test_a_line_need_not_repair_errors_in_which_it_has_no_part(rest: bytes) -> None:
+    document = cut("c", MACRO * 3 + b"<>\n" + rest + MACRO, in_line=True)
+    for fill, valid in ((b"int b;", True), (b"", True), (b"int b", False), (b"{", False)):
+        assert document.check((fill,)).valid == document.check_fresh((fill,)).valid == valid
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"int b = (", b";\n"), (b"int b = (\n", b"\n;\n"), (b"int b = 2 +\n", b"\n;\n"), (b"int b[] = {\n(", b"\n};\n")],
+)
+def test_a_line_must_repair_an_error_in_which_it_has_a_part(before: bytes, after: bytes) -> None:
+    document = cut("c", MACRO + before + b"<>" + after, in_line=True)
+    assert not document.check_fresh((b"",)).valid
+    assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid
+
+
+@pytest.mark.parametrize(
+    ("marked", "taken", "refused"),
+    [
+        (b"class A:\n<>\n        return 1\n", b"    def f(self):", b"    class B:"),
+        (
+            b"class A:\n<>\n        else:\n            return 1\n",
+            b"    def f(x):\n        if x:\n            pass",
+            b"    if x:\n        if x:\n            pass",
+        ),
+    ],
+)
+def test_a_header_must_suit_the_block_after_it(marked: bytes, taken: bytes, refused: bytes) -> None:
+    far = b"".join(b"def f%d():\n    return %d\n\n\n" % (number, number) for number in range(40))
+    document = cut("python", far + marked + b"\n\n" + far)
+    assert document.check([taken]).valid
+    assert not document.check([refused]).valid
+
+
+def test_indentation_is_checked() -> None:
+    document = cut("python", b"def f(x):\n    if x:\n<>\n    return 1\n")
+    for text in (b"        y = 1", b"        y = 1\n        z = 2", b"        pass  # done"):
+        assert document.check([text]).valid
+    for text in (
+        b"        def g(\n        ):",
+        b"    y = 1",
+        b"        y = 1\n      z = 2",
+        b"        # nothing",
+        b"",
+        b"        y = 1\n            z = 2",
+    ):
+        assert not document.check([text]).valid
+        assert not document.check_fresh([text]).valid
+
+
+@pytest.mark.parametrize(
+    ("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False), ("f", True), ("\x7f", False)]
+)
+def test_a_name_with_a_symbol_or_a_control_character_is_invalid(name: str, sound: bool) -> None:
+    own = cut("javascript", b"let x = <>;\nlet y = '\xe2\x88\x92';\n")
+    assert own.check([name.encode()]).valid == own.check_fresh([name.encode()]).valid == sound
+    assert own.check([f"'{name}'".encode()]).valid
+
+
+def test_a_fill_with_which_no_parse_ends_is_refused() -> None:
+    own = cut("tsx", b"const title = 1;\nexport const Box = () => <>;\n")
+    for check in (own.check, own.check_fresh):
+        assert not check([ENDLESS]).valid
+        assert check([b"<a b={c} />"]).valid
+
+
+def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
+    text, parser = b"let a = ;\nlet b = 1;\nlet c = = 2;\n", require("javascript").parser()
+    faults, gap = tree_faults(parser.parse(text)), text.index(b"1;")
+    moved = carried_over(faults, [Splice(gap, gap + 1, 5)])
+    assert tree_faults(parser.parse(text.replace(b"1;", b"12345;"))) == moved
+    assert carried_over(faults, [Splice(0, len(text), 3)]) <= {fault for fault in moved if fault.start == 0}
+
+
+# A comment begins before the gap, in a block. The suffix has other comments.
+HALVES = (
+    b"type A = {\n  /**\n   * a\n",
+    b"""
+};
+
+/**
+ * b
+ */
+export type B<
+  C extends D<E, 'f'>,
+> = C['f'] extends true
+  ? A
+  : G;
+
+export function h(
+  i:
+    | B<{ a: false }>['j']
+    | undefined,
+): K {
+  const k = i as L;
+  if (!k) {
+    return {
+      m: {
+        n: (o) => o,
+        p: (o) => o,
+      },
+    };
+  }
+  if ('m' in k) {
+    return k;
+  }
+  return {
+    m: k,
+    q: k,
+  };
+}
+""",
+)
+
+
+def test_a_fill_must_end_a_comment_that_the_prefix_leaves_open() -> None:
+    """Otherwise it ends far into the suffix, and the errors after its end do not count as the file's own."""
+    before, after = HALVES
+    document = cut("typescript", before + GAP + after + before + b"   */" + after)
+    assert not document.check_fresh([b"   * c"]).valid
+    assert document.check_fresh([b"   */"]).valid
