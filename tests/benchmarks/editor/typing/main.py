@@ -43,6 +43,9 @@ def typing(
     limit: Annotated[int, typer.Option(min=0, help="Use this many stretches; 0: all.")] = 0,
     key_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds after a key.")] = 0.2,
     line_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds before a line.")] = 1.0,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Also take the first words of a suggestion where two or more are right.")
+    ] = False,
     busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the run.")] = False,
     nvim: Annotated[str, typer.Option(metavar="PROGRAM", help="Neovim 0.11.")] = _neovim(),
     plugin: Annotated[Path, typer.Option(help="The folder of Lacuna's plugin.")] = PLUGIN,
@@ -75,7 +78,7 @@ def typing(
             plugins += map(person.described, other or ())
             with Records(records, person.Typed, anew=True) as typed:
                 return person.rows(
-                    await person.type_all(chosen, plugins, nvim, person.Pace(key_s, line_s), typed),
+                    await person.type_all(chosen, plugins, nvim, person.Pace(key_s, line_s, parts), typed),
                 )
 
     with own.runtime_folder(backend=backend), busy_core() if busy else nullcontext():
