@@ -1,6 +1,7 @@
 """What agents can do: fill gaps, edit by an instruction, refactor, and ask why a text is refused.
 
-Every tool shows a diff. A file is written only if the call says ``apply``, and only if it has not changed meanwhile.
+Every tool shows a diff. A file is written only if the call says ``apply``, if it has not changed meanwhile, and if
+the new text has no warning.
 Line numbers that have moved are refused (:mod:`.places`).
 """
 
@@ -173,11 +174,12 @@ class Tools:
         if text == document.text:
             now = version_of(text)
             return Outcome("unchanged", message=result.message or "nothing to change", version=now)
-        if apply:
+        is_written = apply and not result.warning
+        if is_written:
             files.write(document, text)
-        message = f"look at the diff: {result.warning}" if result.warning else result.message
-        written = (str(document.path),) if apply else ()
-        now = version_of(text if apply else document.text)
+        message = f"not written; look at the diff: {result.warning}" if result.warning else result.message
+        written = (str(document.path),) if is_written else ()
+        now = version_of(text if is_written else document.text)
         return Outcome("changed", _diff(document.path, document.text, text), message, written, version=now)
 
 

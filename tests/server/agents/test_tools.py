@@ -59,9 +59,12 @@ def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) 
 
 
 def test_an_answer_says_what_to_look_at_in_the_diff(make: Make) -> None:
-    shown = make(Engine("b = 10\n", warning="the new text no longer defines a")).edit("code.py", "1:1", "ten times")
-    assert (shown.status, shown.message) == ("changed", "look at the diff: the new text no longer defines a")
-    assert "-a = 1" in shown.diff
+    tools = make(Engine("b = 10\n", "b = 10\n", warning="the new text no longer defines a"))
+    for apply in (False, True):
+        shown = tools.edit("code.py", "1:1", "ten times", apply=apply)
+        assert (shown.status, shown.written) == ("changed", ())
+        assert shown.message == "not written; look at the diff: the new text no longer defines a"
+        assert "-a = 1" in shown.diff
 
 
 def test_gaps_are_filled_at_markers_or_a_position(make: Make, folder: Path) -> None:

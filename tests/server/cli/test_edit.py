@@ -10,6 +10,7 @@ import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
 from lacuna_model.core.params import EditLines, InfillRequest, InfillResult
+from lacuna_server.cli.commands import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
 
@@ -41,6 +42,20 @@ def test_a_warning_stands_beside_the_diff(lacuna: Lacuna, source: Path, engine: 
     assert err == "lacuna: look at the diff: the new text no longer defines c\n"
     code, out, _ = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--json")
     assert json.loads(out)["warnings"] == ["the new text no longer defines c"]
+    code, out, err = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")
+    assert (code, err) == (1, "lacuna: not written, since the new text no longer defines c\n")
+    assert b"+b = 20" in out
+    assert source.read_bytes() == TEXT.encode()
+
+
+def test_a_person_decides_whether_a_text_with_a_warning_is_written(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.fills, engine.warnings = ("b = 20\r\n",), ("the new text no longer defines c",)
+    monkeypatch.setattr(command, "_is_wanted", lambda warning: True)
+    code, _, _ = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")
+    assert code == 0
+    assert source.read_bytes() == b"a = 1\r\nb = 20\r\n"
 
 
 def test_a_place_of_a_refactor_whose_text_has_a_warning_stays(

@@ -1,5 +1,6 @@
 """``lacuna edit``: rewrites lines of a file as an instruction says."""
 
+import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.fill import conclude, run
+from lacuna_server.cli.commands.fill import FAILED, conclude, run
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     FileArgument,
@@ -26,6 +27,7 @@ from lacuna_server.cli.commands.options import (
     WorkspaceOption,
 )
 from lacuna_server.console import showing
+from lacuna_server.console.questions import pressed
 from lacuna_server.console.showing import lines_at
 
 
@@ -61,7 +63,8 @@ def edit(
     """Rewrite lines A to B of FILE as the instruction says, and print the diff; nothing outside these lines changes.
 
     The file changes only with --write. The old text is the draft: lines that stay cost little time. A new text that
-    breaks the file is refused; where it may lose something that nobody asked to change, a line beside the diff says so.
+    breaks the file is refused; where it may lose something that nobody asked to change, a line beside the diff says so,
+    and --write asks first, or writes nothing where no person is.
     """
     task = EditLines.by(instruction)
     document = files.read(file)
@@ -83,15 +86,25 @@ def edit(
         result = run(engine, document, request, watch=watch)
     text = request.filled(result.fills)
     changed = result.status == "ok" and text != document.text
-    if write and changed:
-        files.write(document, text)
     if json_output:
         output.print_json(showing.report(request, result, file, name))
     elif changed:
         showing.print_diff(document, text)
     elif show_refused and any(result.refused):
         showing.print_diff(document, request.filled(result.refused))
+    if write and changed:
+        if result.warning and (json_output or not _is_wanted(result.warning)):
+            output.say(f"not written, since {result.warning}")
+            raise typer.Exit(FAILED)
+        files.write(document, text)
     conclude(result, advice(result, name, shown=show_refused))
+
+
+def _is_wanted(warning: str) -> bool:
+    """Whether a text with a warning is written: a person on a terminal is asked, who has seen the diff."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return pressed(f"look at the diff: {warning}. Write it? [y, n] ") == "y"
 
 
 def advice(result: InfillResult, model: str, *, shown: bool) -> Iterator[str]:
