@@ -28,8 +28,8 @@ from lacuna_server.http.addresses import HANDLERS
 
 INSTRUCTIONS = (
     "Lacuna edits code with a small model on this machine. Every tool returns a diff. Files are written only by a call "
-    "with apply=true, or by refactor_apply; a text that may lose something is shown, and not written. Keep instructions "
-    "short and the lines few: tens of lines, not whole files."
+    "with apply=true, or by refactor_apply; a text that may lose something is shown, and not written. Keep "
+    "instructions short and the lines few: tens of lines, not whole files."
 )
 PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
 Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
