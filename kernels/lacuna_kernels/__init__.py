@@ -3,9 +3,20 @@
 This package imports nothing of the others.
 """
 
-from lacuna_kernels.attention import FoldedMask, attention, attention_dtype, empty_keys, fold_mask
 from lacuna_kernels.gpu import MAX_ROWS
-from lacuna_kernels.operations import add_rms_norm, likeliest, product, rms_norm, rotary, unmask
+from lacuna_kernels.operations import (
+    FoldedMask,
+    add_rms_norm,
+    attention,
+    attention_dtype,
+    empty_keys,
+    fold_mask,
+    likeliest,
+    product,
+    rms_norm,
+    rotary,
+    unmask,
+)
 
 __all__ = [
     "MAX_ROWS",

@@ -38,10 +38,9 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.opened import PiecewiseIndexes
-from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
-from lacuna_model.tiers import Tiers
+from lacuna_model.tiers import CACHE_BYTES, DocumentSession, DocumentSessions, Tiers
 from lacuna_model.workspace.project import Project, Workspaces, snippets_only
 
 # Bytes before a gap that suffice to find the text that is healed.

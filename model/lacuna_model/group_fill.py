@@ -24,8 +24,8 @@ from lacuna_model.decode.known_first import KnownFirst
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
-from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
+from lacuna_model.tiers import DocumentSession
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from lacuna_cluster.settings import (
     EngineArgs,
     replica_environment,
 )
-from lacuna_server.daemon import logs
+from lacuna_server.daemon.running import log_to_stderr
 from lacuna_server.wire.config import ServerConfig
 
 # An ingress takes all connections that come; its own limits refuse what is too much.
@@ -51,7 +51,7 @@ class EngineDeployment:
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
         self, config: dict[str, Any], models: tuple[str, ...], models_per_replica: int, drain_s: float
     ) -> None:
-        logs.to_stderr()
+        log_to_stderr()
         listen_at_node()
         name = serve.get_replica_context().replica_id.unique_id
         self._replica = replica = Replica(msgspec.convert(config, ServerConfig), models, name)
@@ -112,7 +112,7 @@ class IngressDeployment:
         identity: dict[str, str],
         kept_s: float,
     ) -> None:
-        logs.to_stderr()
+        log_to_stderr()
         listen_at_node()
         context = serve.get_replica_context()
         fleet = RayFleet(handles, context.app_name, kept_s)

@@ -14,7 +14,7 @@ import pytest
 
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
-from lacuna_server.daemon import logs
+from lacuna_server.daemon.running import TURN_OVER_BYTES
 from lacuna_server.wire.protocol import Open, ServiceError, Status
 
 from .test_service import SCRIPTED, TIMEOUT_S, fill, running, until, workers
@@ -150,9 +150,9 @@ async def test_a_started_service_is_detached_from_its_client_and_its_log_is_rota
         log = next(faulty.folder.glob("state/**/service.log"))
         assert log.stat().st_mode & 0o777 == 0o600
         with log.open("ab") as stream:
-            stream.write(b"x" * logs.TURN_OVER_BYTES)
-        until(lambda: log.stat().st_size < logs.TURN_OVER_BYTES)
-        assert log.with_suffix(".old.log").stat().st_size >= logs.TURN_OVER_BYTES
+            stream.write(b"x" * TURN_OVER_BYTES)
+        until(lambda: log.stat().st_size < TURN_OVER_BYTES)
+        assert log.with_suffix(".old.log").stat().st_size >= TURN_OVER_BYTES
         async with await Client.connect(address) as client:
             await client.status()
         until(lambda: b"event=session" in log.read_bytes())

@@ -126,7 +126,7 @@ def pretending() -> None:
     from lacuna_kernels import gpu
 
     gpu.reads = lambda *tensors: True  # type: ignore[assignment]
-    sys.modules["lacuna_kernels.attention"]._multiplies = lambda device, dtype: False  # type: ignore[attr-defined]
+    sys.modules["lacuna_kernels.operations"]._multiplies = lambda device, dtype: False  # type: ignore[attr-defined]
 
 
 def main() -> int:

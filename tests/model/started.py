@@ -131,7 +131,7 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
     recorder = recorder or Recorder()
     find(patch)
     patch.setattr(gpu, "runs_on", lambda device: device == ELSEWHERE)
-    patch.setattr(sys.modules["lacuna_kernels.attention"], "_multiplies", lambda device, dtype: False)
+    patch.setattr(sys.modules["lacuna_kernels.operations"], "_multiplies", lambda device, dtype: False)
     patch.setattr("lacuna_model.network.transformer.cuda_graph", recorder)
     patch.setattr(gpu, "triton_failure", lambda: "" if triton else "pretended")
     if not triton:

@@ -248,7 +248,7 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
     expected = Engine(model(CPU, torch.bfloat16)).fill(request)
     if device.type == "cpu":
         monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
-        monkeypatch.setattr(sys.modules["lacuna_kernels.attention"], "_multiplies", lambda device, dtype: False)
+        monkeypatch.setattr(sys.modules["lacuna_kernels.operations"], "_multiplies", lambda device, dtype: False)
     loaded = model(device, torch.bfloat16)
     graphed = loaded.transformer.on_gpu(cuda_graph if device.type == "cuda" else lambda run: run)
     assert Engine(replace_with(loaded, transformer=graphed)).fill(request).fills == expected.fills

@@ -11,9 +11,8 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.characters import well_formed, within_character
 from lacuna_model.text.diff import num_common, num_common_end
-from lacuna_model.text.lines import newline_of
+from lacuna_model.text.lines import newline_of, well_formed, within_character
 from lacuna_server.wire.protocol import Edit
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]

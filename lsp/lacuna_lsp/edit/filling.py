@@ -12,8 +12,7 @@ from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Ref
 from lacuna_lsp.edit.bulk import source_of, sources
 from lacuna_lsp.next_edit.offers import Offer, near
 from lacuna_lsp.server import Server
-from lacuna_lsp.suggest import polish
-from lacuna_lsp.suggest.polish import Habits
+from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
@@ -190,9 +189,7 @@ async def _fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) 
         return [*await _fill(ls, document, wanted[:half]), *await _fill(ls, document, wanted[half:])]
     habits = Habits.of(document.text.decode(), document.newline)
     return [
-        PlannedEdit(
-            one.start, one.end, polish.adapt(text, habits), f"fill line {document.position(one.start).line + 1}"
-        )
+        PlannedEdit(one.start, one.end, adapt(text, habits), f"fill line {document.position(one.start).line + 1}")
         for one, text in zip(wanted, result.fills, strict=True)
     ]
 
@@ -206,7 +203,7 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
     if result.status != "ok":
         raise RequestError(result.message or "nothing valid was found for this range")
     habits = Habits.of(document.text.decode(), document.newline)
-    texts = [polish.adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
+    texts = [adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
     return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]
 
 

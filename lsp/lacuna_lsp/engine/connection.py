@@ -24,7 +24,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.hub import models
-from lacuna_model.text.characters import directions
+from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig

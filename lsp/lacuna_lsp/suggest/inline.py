@@ -14,12 +14,11 @@ from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_lsp.suggest import polish, triggers
+from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
-from lacuna_lsp.suggest.polish import Habits
-from lacuna_lsp.suggest.suggestion import Suggestion, Texts
+from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
@@ -315,11 +314,11 @@ class Inline:
             text = next(iter(seen.written), "")
             line = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
             if line is not None:
-                first = polish.clean(line[1], habits)
+                first = clean(line[1], habits)
                 keep([first], seen)
                 if not request.invoked and fill.sure_text(self._at_least(state, fill)) != first:
                     fill.cancel()  # nobody sees the other lines
-            fill.wrote(polish.adapt(text, habits))
+            fill.wrote(adapt(text, habits))
 
         filled = await self._engine.infill(
             document,
@@ -336,7 +335,7 @@ class Inline:
             typed=request.selected,
             told=told,
         )
-        texts = [polish.clean(fills[0], habits) for fills in (filled.fills, *filled.alternatives)]
+        texts = [clean(fills[0], habits) for fills in (filled.fills, *filled.alternatives)]
         if filled.status == "no_valid_fill":
             keep((), filled, filled.message or "nothing was found that fits")
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
@@ -349,7 +348,7 @@ class Inline:
         suggestion, replaced = match.suggestion, request.replaced
         chosen = [
             (index, text)
-            for index, text in polish.distinct(match.texts, before)
+            for index, text in distinct(match.texts, before)
             if request.invoked or self._key(state, suggestion, index) not in self._rejected
         ]
         typed = suggestion.typed(_cursor(request)) or ""

@@ -14,8 +14,7 @@ from msgspec import Meta
 from lacuna_lsp.documents.document import ClientDocument, byte_column, to_utf8
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
-from lacuna_model.text.characters import in_word
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import in_word, indentation
 
 ACCEPTED = "lacuna.accepted"
 _WORD = re.compile(r"\w*$")

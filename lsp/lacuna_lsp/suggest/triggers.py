@@ -8,8 +8,7 @@ from typing import Literal, Self
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.core.regions import one_line
-from lacuna_model.text.characters import in_word
-from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of
+from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of, in_word
 from lacuna_server.wire.config import Dial, SuggestIn
 
 # The allowed rest of the line after the cursor for a suggestion without a request: nothing, or closing brackets,

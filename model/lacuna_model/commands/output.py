@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import well_formed
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,7 +15,7 @@ from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.commands import output
 from lacuna_model.core.errors import LacunaError, RequestError
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import well_formed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

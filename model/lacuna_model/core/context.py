@@ -4,8 +4,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from lacuna_model.text.characters import within_character
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import indentation, within_character
 
 Result = TypeVar("Result")
 

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.characters import well_formed
-from lacuna_model.text.lines import splice
+from lacuna_model.text.lines import splice, well_formed
 
 Status = Literal["ok", "no_valid_fill", "deadline"]
 SlotState = Literal["mask", "draft", "committed"]

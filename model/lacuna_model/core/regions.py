@@ -9,8 +9,7 @@ import msgspec
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region, with_fills
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
-from lacuna_model.text.characters import within_character
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import indentation, within_character
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8

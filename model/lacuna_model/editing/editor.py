@@ -30,8 +30,8 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import among, encoded, fill_group
 from lacuna_model.prior.index import Segment
-from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for
+from lacuna_model.tiers import DocumentSession
 
 UNCHANGED = "nothing to change"
 SAME = "the new text is the same as the old one"

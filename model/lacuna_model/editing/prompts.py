@@ -26,10 +26,10 @@ from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.masks import EDIT
-from lacuna_model.sessions import DocumentSession
 from lacuna_model.text import diff
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import splice
+from lacuna_model.tiers import DocumentSession
 from lacuna_model.tokens.tokenizer import FimTokens
 
 # Lines above the part that the model reads; those of Zeta's format also below it.

@@ -17,7 +17,7 @@ import msgspec
 from lacuna_model.files.ignore import IgnoreRules
 from lacuna_model.files.opening import generated_head, generated_name, minified, read_within
 from lacuna_model.files.secrets import holds_credential, is_secret
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import well_formed
 
 __all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]
 

@@ -15,8 +15,7 @@ from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_li
 from lacuna_model.syntax.literals import Completions, Tags
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
 from lacuna_model.syntax.sides import BINARY, OpenBrackets, RightSide, Sides
-from lacuna_model.text.characters import finish_character
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import finish_character, indentation
 
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "

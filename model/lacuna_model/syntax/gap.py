@@ -11,7 +11,7 @@ from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region import RegionRules
-from lacuna_model.text.characters import is_utf8
+from lacuna_model.text.lines import is_utf8
 
 MAX_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
 MAX_CLOSED = 12  # of them that are tried with closers, too

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_model.commands.program import documented
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import well_formed
 from lacuna_server.agents.tools import Outcome, Tools
 from lacuna_server.http.addresses import HANDLERS
 

@@ -1,14 +1,18 @@
-"""Runs the service on a listening socket, and ends it without losing an answer."""
+"""Runs the service on a listening socket, and ends it without losing an answer; its log has one line per event.
+
+The log is in logfmt, and contains no text that users type.
+"""
 
 import asyncio
 import contextlib
 import errno
 import math
 import os
+import shutil
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -17,12 +21,13 @@ from typing import Any
 
 import structlog
 
+from lacuna_model.hub.atomic import replacing
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
-from lacuna_server.daemon import logs
 from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig, is_loopback
+from lacuna_server.worker import streams
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +35,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
 TELL_AGAIN_S = 60.0
 SWITCH_S = 0.001
+TURN_OVER_BYTES = 1_000_000
 
 
 def run(
@@ -45,7 +51,7 @@ def run(
     ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
     ``asked`` are the signals that have asked for the end already.
     """
-    logs.configure(Path(config.log_file) if config.log_file else None)
+    configure_log(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     selector = OwnFirst()
@@ -173,5 +179,57 @@ async def _until_asked_to_end(service: Service, serving: asyncio.Task[None], ask
         if 0 < service.config.idle_exit_s < service.idle_s:
             return "idle"
         if service.config.log_file:
-            logs.turn_over(Path(service.config.log_file))
+            turn_log_over(Path(service.config.log_file))
     return "failed"
+
+
+def configure_log(file: Path | None = None) -> None:
+    """Log every event with time and level, to a file or to stderr. Raises OSError where the file cannot be opened."""
+    if file is not None:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for stream in (sys.stdout, sys.stderr):  # the model process inherits them and prints there too
+            os.dup2(descriptor, stream.fileno())
+        os.close(descriptor)
+    streams.unhurried()
+    log_to_stderr()
+
+
+def log_to_stderr() -> None:
+    """Log every event with time and level to stderr, with what is bound to the present request."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _printable,
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _printable(logger: object, method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Escape control characters in what an event says: clients choose some of it, and terminals obey them."""
+    return {
+        name: "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in value)
+        if isinstance(value, str) and not value.isprintable()
+        else value
+        for name, value in event.items()
+    }
+
+
+def turn_log_over(file: Path) -> None:
+    """If a log is long, copy it to ``.old.log`` and truncate it in place, because several processes have it open."""
+    with contextlib.suppress(OSError):
+        if file.stat().st_size < TURN_OVER_BYTES:
+            return
+        # On a full disk there is no copy, but truncating makes room.
+        with (
+            contextlib.suppress(OSError),
+            file.open("rb") as log,
+            replacing(file.with_suffix(".old.log"), private=True) as old,
+        ):
+            shutil.copyfileobj(log, old)
+        os.truncate(file, 0)

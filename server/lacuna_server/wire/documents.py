@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lacuna_model.text.characters import within_character
+from lacuna_model.text.lines import within_character
 from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
 
 RETRY_MS = 2000

@@ -24,7 +24,7 @@ from lacuna_model.core.params import (
     Snippet,
     Task,
 )
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.lines import well_formed
 
 VERSION = 1
 JSON = f"lacuna.v{VERSION}.json"

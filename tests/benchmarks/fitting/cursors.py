@@ -19,8 +19,7 @@ from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToke
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.text.characters import in_word
-from lacuna_model.text.lines import closers, indentation
+from lacuna_model.text.lines import closers, in_word, indentation
 from training.stored import Document, read_documents
 
 LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch

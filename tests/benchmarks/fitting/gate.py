@@ -24,8 +24,8 @@ from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings,
 from lacuna_model.decode.gate import Gate, Judgement, Node
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
+from lacuna_model.text.lines import in_word
 from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 from training.packages import CorpusError
 from training.stored import Document

@@ -32,7 +32,7 @@ CONFIG = replace(
 def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tensor counts as a tensor on a GPU, and keys have the order that they have there."""
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
-    monkeypatch.setattr(sys.modules["lacuna_kernels.attention"], "_multiplies", lambda device, dtype: False)
+    monkeypatch.setattr(sys.modules["lacuna_kernels.operations"], "_multiplies", lambda device, dtype: False)
     monkeypatch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, parses
-from lacuna_model.text.characters import finish_character
+from lacuna_model.text.lines import finish_character
 
 from .cases import Case, load
 from .conftest import SmallTokens

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
+from lacuna_server.refactor.places.gather import WHOLE, PatternMatch
 from lacuna_server.refactor.places.matching import COUNTING, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
-from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried, ended, whole, with_end
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan

@@ -23,9 +23,8 @@ from tests.benchmarks.records import Records
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.registry import language_for
-from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import in_word, indentation
 
 LOOK_S = 0.02  # between two looks at the screen
 READ_S = 0.25  # to read a suggestion
