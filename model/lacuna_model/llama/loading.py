@@ -13,7 +13,7 @@ from weakref import finalize
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
-from lacuna_model.fim.preparing import ContextPieces
+from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
 from lacuna_model.llama.cells import Cells

@@ -1,4 +1,4 @@
-"""The lines of a text and their ends, its brackets, replacing ranges of it, and characters that every encoding takes."""
+"""The lines of a text and their ends, its brackets, replacing ranges of it; characters that every encoding takes."""
 
 import re
 from collections.abc import Iterable, Iterator
