@@ -17,6 +17,7 @@ from lacuna_model.editing.names import BRINGS, COMMENT, Name, bound, code, names
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.tidy import FENCE, tidied
 
+_CONDITION = r"\b(?:if|unless|guard)\b"
 _NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
 # In these languages, functions of one name may have different parameters.
 OVERLOADS = frozenset({"java", "csharp", "cpp", "kotlin", "typescript", "tsx"})
@@ -348,6 +349,16 @@ def _conditions(change: AskedChange, new: str) -> Iterator[str]:
             yield f"puts lines under a condition: {line.strip()}"
 
 
+def _conditions_lost(change: AskedChange, new: str) -> Iterator[str]:
+    """Fewer conditions, where the instruction neither asks for less nor speaks of one."""
+    if change.asked.less or change.asked.says("if") or change.asked.says("condition"):
+        return
+    if len(re.findall(_CONDITION, new)) < len(re.findall(_CONDITION, change.old)):
+        lines = [line for line in split(change.old) if re.search(_CONDITION, line)]
+        lost = next((line for line in lines if not is_line_of(line, new)), lines[0])
+        yield f"leaves out a condition: {lost.strip()}"
+
+
 def _another_text(change: AskedChange, new: str) -> Iterator[str]:
     """Another text in the place of the lines, or most of it gone."""
     if not new.strip():
@@ -418,5 +429,6 @@ _OF_CODE: tuple[Rule, ...] = (
     _form_alone,
     _numbers,
     _conditions,
+    _conditions_lost,
 )
 _OF_PROSE: tuple[Rule, ...] = (_headings, _blocks, _marked, _passages)

@@ -137,6 +137,13 @@ WARNED = [
         "fun lap(n: Int) {\n    if (n >= 0) {\n        laps.add(n)\n    }\n}\n",
         "puts lines under a condition",
     ),
+    (
+        "a.sh",
+        'check() {\n    if [ ! -d $TARGET ]; then\n        echo "no $TARGET"\n        exit 1\n    fi\n}\n',
+        "print the message to stderr",
+        'check() {\n    echo "no $TARGET" >&2\n    exit 1\n}\n',
+        "leaves out a condition: if [ ! -d $TARGET ]; then",
+    ),
     ("a.go", "func f() {\n\tg()\n}\n", "call it twice", "func h() {\n\tg()\n\tg()\n}\n", "no longer defines f"),
     ("c.ini", "[a]\nx = 1\ny = 2\n", "set x to 5", "[a]\nx = 5\n", "no longer defines y"),
     ("c.conf", "[a]\nx = 1\ny = 2\n", "set x to 5", "[z]\nx = 5\n", "no longer defines a"),
