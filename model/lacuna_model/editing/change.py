@@ -223,8 +223,15 @@ class AskedChange:
         return self._names(self.text, self.start, self.end)
 
     def names_of(self, new: str) -> list[Name]:
-        """The names that ``new`` defines in the place of the lines."""
-        return self._names(self.whole(new), *self.span(new))
+        """The names that ``new`` defines in the place of the lines; the text is parsed once for several rules."""
+        if new not in self._known:
+            self._known[new] = self._names(self.whole(new), *self.span(new))
+        return self._known[new]
+
+    @cached_property
+    def _known(self) -> dict[str, list[Name]]:
+        """The names of each new text that was asked about."""
+        return {}
 
     def _names(self, text: bytes, start: int, end: int) -> list[Name]:
         """The names that some bytes of a text define; prose defines none."""

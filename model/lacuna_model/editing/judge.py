@@ -101,9 +101,12 @@ def _question(change: AskedChange, new: str) -> Iterator[str]:
 
 def _fence(change: AskedChange, new: str) -> Iterator[str]:
     """Fences of Markdown that the lines do not have."""
-    old, now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
-    if now > old and not change.is_prose:
+    if _num_fences(new) > _num_fences(change.old) and not change.is_prose:
         yield "has a code fence that the lines do not have"
+
+
+def _num_fences(text: str) -> int:
+    return sum(bool(FENCE.match(line)) for line in split(text))
 
 
 def _gone(change: AskedChange, new: str) -> list[Name]:
@@ -384,10 +387,9 @@ def _headings(change: AskedChange, new: str) -> Iterator[str]:
 
 
 def _blocks(change: AskedChange, new: str) -> Iterator[str]:
-    fences, fences_now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
     old, now = ([found[2].strip() for found in _BLOCK.finditer(text)] for text in (change.old, new))
     gone, fresh = (Counter(re.findall(r"\w+|[^\w\s]", "\n".join(texts))) for texts in (old, now))
-    if fences_now > fences:
+    if _num_fences(new) > _num_fences(change.old):
         yield "has a block of code that the lines do not have"
     elif not all(map(change.asked.says, (gone - fresh) + (fresh - gone))):
         yield "changes a block of code"

@@ -70,6 +70,11 @@ def decided(subject: Subject[Change], change: Change) -> tuple[str, Change]:
             subject.show(change)
 
 
+def is_answered() -> bool:
+    """Whether a person is there to answer: on a terminal that shows them the question, too."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def pressed(question: str) -> str:
     """Asks a question and returns the key that is pressed: on a terminal without Enter, else the first of a line.
 

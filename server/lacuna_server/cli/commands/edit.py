@@ -1,6 +1,5 @@
 """``lacuna edit``: rewrites lines of a file as an instruction says."""
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -27,7 +26,7 @@ from lacuna_server.cli.commands.options import (
     WorkspaceOption,
 )
 from lacuna_server.console import showing
-from lacuna_server.console.questions import pressed
+from lacuna_server.console.questions import is_answered, pressed
 from lacuna_server.console.showing import lines_at
 
 
@@ -102,9 +101,7 @@ def edit(
 
 def _is_wanted(warning: str) -> bool:
     """Whether a text with a warning is written: a person on a terminal is asked, who has seen the diff."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return pressed(f"look at the diff: {warning}. Write it? [y, n] ") == "y"
+    return is_answered() and pressed(f"look at the diff: {warning}. Write it? [y, n] ") == "y"
 
 
 def advice(result: InfillResult, model: str, *, shown: bool) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The steps of ``lacuna refactor``: choose a refactoring, propose edits, show them, write them."""
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.reviewing import Questions
+from lacuna_server.console.questions import is_answered
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
@@ -161,7 +161,7 @@ def confirm(plan: Plan) -> bool:
     """Asks for confirmation on a terminal, and says elsewhere how the changes can be written."""
     known = [edit.confidence for file in plan.files for edit in file.ready if edit.confidence is not None]
     sure = f"; the least certain fill has a confidence of {min(known):.2g}" if known else ""
-    if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
+    if plan.num_ready and is_answered():
         return typer.confirm(f"Change {extent(plan)}{sure}?")
     output.say(f"{extent(plan)} can be changed{sure}; --apply or --interactive writes the changes")
     return False
