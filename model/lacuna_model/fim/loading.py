@@ -103,7 +103,11 @@ class LoadedFim:
     @property
     def rewrites(self) -> bool:
         """Whether it has rows that were trained to rewrite lines behind a change."""
-        return isinstance(self.transformer, Transformer) and EDIT in self.transformer.added
+        return self.has_rows(EDIT)
+
+    def has_rows(self, kind: str) -> bool:
+        """Whether it has trained additions to rows of a ``kind``."""
+        return isinstance(self.transformer, Transformer) and kind in self.transformer.added
 
     @cached_property
     def edit_format(self) -> EditFormat | None:

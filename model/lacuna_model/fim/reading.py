@@ -31,6 +31,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.track import EndRule, Track, num_unread, parted
+from lacuna_model.network.masks import INFILL
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -149,7 +150,7 @@ class FimReader:
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = layout.header is not None or (answering is not None and answering.as_old)
-        self._kind = "" if layout.header is None else layout.header.kind
+        self._kind = _kind(model, layout)
         self._end = torch.tensor([model.tokenizer.eog_id], device=device)
         self._layout, self._options = layout, options
         self._model = model
@@ -365,7 +366,7 @@ class FimReader:
 
     def _rejoined(self, part: FillInPass, run: Run) -> Run:
         """The run up to where a header's fill is as the old text again, with the rest of that; else the run."""
-        if not self._kind:
+        if self._layout.header is None:
             return run
         old, written = self._layout.old(part.fill.gap.index), [*part.known, *run.tokens]
         for count in range(len(part.known) + 1, len(written) + 1):
@@ -442,3 +443,10 @@ class FimReader:
     def _begins_line(self, written: Sequence[int]) -> bool:
         """Whether the next token begins a line."""
         return bool(written) and self._model.tokenizer.token_bytes(written[-1]).endswith(b"\n")
+
+
+def _kind(model: LoadedFim, layout: Layout) -> str:
+    """The kind of the rows of fills: that of a header, or of trained rows for gaps, if the model has some; "" if not."""
+    if layout.header is not None:
+        return layout.header.kind
+    return INFILL if layout.answering is None and model.has_rows(INFILL) else ""

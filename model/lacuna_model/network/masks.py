@@ -18,7 +18,7 @@ from torch import Tensor
 from lacuna_kernels.native import AddedRows
 from lacuna_model.network.linear import Linear
 
-MASKS, EDIT = "masks", "edit"
+MASKS, EDIT, INFILL = "masks", "edit", "infill"
 # What the rows of a kind have added, for every layer by the names of its linears.
 LayerAdditions = Sequence[Mapping[str, "Pair"]]
 

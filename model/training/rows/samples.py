@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from lacuna_model.core.context import heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import PastChange, Region
 from lacuna_model.editing.part import EditedPart
@@ -76,7 +77,7 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
     counts = (count for count in range(len(written)) if diff.rejoined(draft, written[:count]) is not None)
     written = written[: next(counts, len(written))]
     weights = _weights(draft, written)
-    context = _context(tokenizer, fim, before, standing + one.suffix)
+    context = _context(tokenizer, fim, tokenizer.encode(before), standing + one.suffix)
     own = header(tokenizer, fim, PastChange(one.path, one.old, one.new), part.indentation[:-1])
     if len(own) + len(written) > MOST or sum(weight == 1.0 for weight in weights[:-1]) > WRITTEN:
         return None
@@ -84,7 +85,10 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
 
 
 def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:
-    """A fill of a random place of a text; None where the place has nothing to fill, or too many tokens."""
+    """A fill of a random place of a text, which begins with what serving gives back of the text before it.
+
+    None where the place has nothing to fill, or too many tokens.
+    """
     lines = text.splitlines(keepends=True)
     row = rng.randrange(len(lines))
     if not (line := lines[row]).strip():
@@ -100,10 +104,11 @@ def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowS
     before = "".join(lines[max(row - 60, 0) : row]) + line[:column]
     at = len("".join(lines[:row])) + column
     after = text[at + len(wanted) :][: AFTER * 8]
-    written = tokenizer.encode(wanted)
+    known, healed = heal(before, tokenizer)
+    written = tokenizer.encode(healed.decode() + wanted)
     if len(written) > MOST:
         return None
-    context = _context(tokenizer, fim, before, after)
+    context = _context(tokenizer, fim, known, after)
     ids = [*context, *written, _end(fim)]
     return RowSample(ids, len(context) - 1, len(context), [1.0] * (len(written) + 1))
 
@@ -118,10 +123,10 @@ def _block(lines: Sequence[str], row: int) -> list[str]:
     return found
 
 
-def _context(tokenizer: Tokenizer, fim: FimTokens, before: str, after: str) -> list[int]:
-    """The prompt of a fill between two texts, of which the nearest tokens are read."""
+def _context(tokenizer: Tokenizer, fim: FimTokens, before: Sequence[int], after: str) -> list[int]:
+    """The prompt of a fill between the tokens ``before`` and a text, of which the nearest tokens are read."""
     head = prompt_head(fim, tokenizer, (), "")
-    return whole_prompt(fim, head, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(after)[:AFTER])
+    return whole_prompt(fim, head, before[-BEFORE:], tokenizer.encode(after)[:AFTER])
 
 
 def _end(fim: FimTokens) -> int:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import msgspec
 import torch
@@ -22,7 +23,9 @@ from training.rows.samples import Kind, RowSample, samples
 
 # Samples of a step, on a CPU and on a GPU; samples that are measured.
 BATCH, GPU_BATCH = 4, 32
-HELD_OUT = 48
+HELD_OUT = 96
+# Batches that are drawn at once, so that the samples of each have about as many rows.
+TOGETHER = 16
 NOTICE_S = 120.0
 # The held-out samples are measured at these shares of the time.
 MARKS = (0.0, 1 / 3, 2 / 3, 1.0)
@@ -51,7 +54,7 @@ class Measured(msgspec.Struct):
 
 
 class Batch(list[RowSample]):
-    """Samples of about one length."""
+    """Samples with about as many rows."""
 
     @property
     def tokens(self) -> int:
@@ -195,9 +198,10 @@ def train(
         fit.go_on(run.state)
     size = BATCH if place == HOST else GPU_BATCH
     held_out = samples(kind, corpus, "held_out", tokenizer, tokenizer.fim, 1)
-    asked = list(_batches(itertools.islice(held_out, HELD_OUT), size))
+    asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
     # Other samples than those that were drawn before.
-    drawn = _batches(samples(kind, corpus, "train", tokenizer, tokenizer.fim, seed + before.samples), size)
+    begun = seed + before.samples
+    drawn = _batches(samples(kind, corpus, "train", tokenizer, tokenizer.fim, begun), size, begun)
 
     def share(now: Progress) -> float:
         if steps:
@@ -233,9 +237,11 @@ def _dtype(place: torch.device) -> torch.dtype:
     return torch.bfloat16 if fast else torch.float32
 
 
-def _batches(drawn: Iterator[RowSample], size: int) -> Iterator[Batch]:
-    """Batches of so many samples."""
-    while group := list(itertools.islice(drawn, 4 * size)):
-        group.sort(key=lambda one: len(one.ids))
-        for first in range(0, len(group), size):
-            yield Batch(group[first : first + size])
+def _batches(drawn: Iterator[RowSample], size: int, seed: int) -> Iterator[Batch]:
+    """Batches of so many samples with about as many rows, in random order."""
+    rng = Random(seed)
+    while group := list(itertools.islice(drawn, TOGETHER * size)):
+        group.sort(key=lambda one: len(one.ids) - one.first)
+        batches = [Batch(group[first : first + size]) for first in range(0, len(group), size)]
+        rng.shuffle(batches)
+        yield from batches

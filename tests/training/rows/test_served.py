@@ -1,6 +1,10 @@
-"""Edit rows from their training to a next edit: trained, written to a file, loaded, and asked in the gap buffer."""
+"""Rows from their training to a next edit and a fill: trained, written to a file, loaded, asked in the gap buffer."""
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,10 +18,10 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
-from lacuna_model.network.masks import EDIT
+from lacuna_model.network.masks import EDIT, INFILL
 from training.edits import EditExample
 from training.rows import samples
-from training.rows.samples import edit
+from training.rows.samples import edit, infill
 from training.rows.training import RowsFit
 
 MODEL = tiny_fim.loaded()
@@ -118,3 +122,43 @@ def test_with_rows_that_nobody_asks_for_a_fill_is_the_same_bit_for_bit(trained: 
     assert first == plain
     engine.fill(asked(FOLLOWED))
     assert engine.fill(wanted).fills == first.fills
+
+
+class Line(Random):
+    """Chooses a whole line."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        del start, stop, step
+        return 2
+
+    def choices(self, population: Sequence[Any], *args: Any, **options: Any) -> list[Any]:
+        del population, args, options
+        return ["line"]
+
+
+LINES = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(6))
+
+
+def test_rows_of_fills_write_what_was_learnt(tmp_path: Path) -> None:
+    lines = LINES.splitlines(keepends=True)
+    line = lines[2].strip()
+    one = infill(LINES, MODEL.tokenizer, MODEL.fim, Line(0))
+    assert one is not None
+    fit = RowsFit(BASE, INFILL, rank=8, rate=1e-2)
+    for step in range(60):
+        fit.step([one], 0.1 + step / 100)
+    rows_file.write(tmp_path / "tiny.infill.safetensors", fit.config, fit.tensors_now())
+    layers = rows_file.read(tmp_path / "tiny.infill.safetensors", MODEL.layers, None)
+    at = LINES.index(line)
+    text = LINES.replace(line, "", 1)
+    wanted = InfillRequest(text, (Region(at, at, max_tokens=24),), path="p/a.py", options=DecodeOptions(syntax=False))
+    engine = Engine(dataclasses.replace(MODEL, transformer=layers))
+    result = engine.fill(wanted)
+    assert result.fills == (line,)
+    assert Engine(MODEL).fill(wanted).fills != (line,)
+    # The context has no additions: what was read of it is that of the model alone.
+    with engine.sessions.running("p/a.py") as session:
+        assert isinstance(session.cache, FimContext)
+        chain = session.cache.chain(0)
+    assert not any(track.kind for track in chain)
+    assert [token for track in chain for token in track.ids] == list(one.ids[: one.first])
