@@ -81,7 +81,10 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
     own = header(tokenizer, fim, PastChange(one.path, one.old, one.new), part.indentation[:-1])
     if len(own) + len(written) > MOST or sum(weight == 1.0 for weight in weights[:-1]) > WRITTEN:
         return None
-    return RowSample([*context, *own, *written], len(context), len(context) + len(own), weights, not one.follows)
+    # Whether something is to do counts alike in all samples, and as much as what it is.
+    whether, what = weights[0], weights[1:]
+    shares = [whether, *(weight / sum(what) for weight in what)]
+    return RowSample([*context, *own, *written], len(context), len(context) + len(own), shares, not one.follows)
 
 
 def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:

@@ -1,7 +1,7 @@
 """The command ``rows``: fits the additions to rows of one kind, for a given time, from where it stopped."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -32,12 +32,14 @@ MARKS = (0.0, 1 / 3, 2 / 3, 1.0)
 
 
 class Measured(msgspec.Struct):
-    """Held-out answers: how many, how many of them are right to the end, and the loss of a learnt token (nats).
+    """Held-out answers: how many, and the loss of a learnt token (nats).
 
-    ``begun`` of those with something to write are begun, and ``silent`` of those with ``nothing`` are silent.
+    ``written`` of them have the right text, and ``right`` of these end there. ``begun`` of those with something to write
+    are begun, and ``silent`` of those with ``nothing`` are silent.
     """
 
     answers: int = 0
+    written: int = 0
     right: int = 0
     nothing: int = 0
     silent: int = 0
@@ -48,7 +50,8 @@ class Measured(msgspec.Struct):
         """One line about it."""
         some = self.answers - self.nothing
         return (
-            f"{self.right} of {self.answers} answers right, {self.begun} of {some} begun, "
+            f"{self.right} of {self.answers} answers right ({self.written} without their ends), "
+            f"{self.begun} of {some} begun, "
             f"{self.silent} of {self.nothing} silent, loss {self.loss:.3f}"
         )
 
@@ -96,8 +99,11 @@ class RowsFit(Trainable):
         return loss
 
     @torch.no_grad()
-    def measure(self, batches: Iterable[Sequence[RowSample]]) -> Measured:
-        """What becomes of held-out answers: one is right where each of its tokens is the likeliest."""
+    def measure(self, batches: Iterable[Sequence[RowSample]], ends: Collection[int]) -> Measured:
+        """What becomes of held-out answers: one is right where each of its tokens is the likeliest, and an end follows.
+
+        Any of the tokens ``ends`` is one: the model itself may end a fill with another than the one that is learnt.
+        """
         found, losses = Measured(), 0.0
         for some in batches:
             batch = self._batch(some)
@@ -105,14 +111,16 @@ class RowsFit(Trainable):
             said = self._base.likeliest(hidden.flatten(0, 1)).view(hidden.shape[:2])
             losses += float(self._scored(hidden, batch)[1]) * len(some)
             for index, one in enumerate(some):
-                begin, end = one.answer - one.first - 1, len(one.ids) - one.first - 1
-                held = said[index, begin:end] == batch.wanted[index, begin:end]
+                begin = one.answer - one.first - 1
+                said_of, wanted = said[index, begin:].tolist(), list(one.ids[one.answer :])
+                is_ended = said_of[len(wanted) - 1] in ends
+                is_written = said_of[: len(wanted) - 1] == wanted[:-1]
                 found.answers += 1
-                found.right += bool(held.all())
-                is_end = int(said[index, begin]) == one.ids[-1]
+                found.written += is_written
+                found.right += is_written and (is_ended or said_of[len(wanted) - 1] == wanted[-1])
                 found.nothing += one.is_nothing
-                found.silent += one.is_nothing and is_end
-                found.begun += not one.is_nothing and not is_end
+                found.silent += one.is_nothing and said_of[0] in ends
+                found.begun += not one.is_nothing and said_of[0] not in ends
         found.loss = losses / max(found.answers, 1)
         return found
 
@@ -130,10 +138,7 @@ class RowsFit(Trainable):
             own[index, :count], wanted[index, :count] = behind[:-1], behind[1:]
             anchor[index, :count] = one.first - 1
             slot[index, :count] = torch.arange(1, count + 1)
-            learnt = torch.tensor(one.weights)
-            # Whether something is to do counts alike in all samples, and as much as what it is.
-            learnt[1:] /= learnt[1:].sum().clamp_min(1e-6)
-            weight[index, one.answer - one.first - 1 : count] = learnt
+            weight[index, one.answer - one.first - 1 : count] = torch.tensor(one.weights)
         weight /= weight.sum()
         rows = Rows(torch.arange(len(samples)).to(device), anchor.to(device), slot.to(device))
         return _Tensors(ids.to(device), rows, own.to(device), wanted.to(device), weight.to(device))
@@ -212,7 +217,7 @@ def train(
         done = before.and_then(now, run.done.curve)
         line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
         if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
-            measured = fit.measure(asked)
+            measured = fit.measure(asked, tokenizer.fim.ends)
             done.curve.append((done.tokens, measured))
             line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
         run.keep(fit, done, line)

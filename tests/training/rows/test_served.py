@@ -41,7 +41,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
     assert [one.is_nothing for one in both] == [False, True]
     for step in range(150):
         fit.step(both, 0.1 + step / 200)
-    measured = fit.measure([both])
+    measured = fit.measure([both], MODEL.fim.ends)
     assert (measured.right, measured.begun, measured.silent) == (2, 1, 1)
     rows_file.write(file, fit.config, fit.tensors_now())
     return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))

@@ -31,10 +31,10 @@ PAIR = [
 def test_answers_are_learnt() -> None:
     fit = RowsFit(BASE, "edit", rank=8, rate=1e-2)
     one = [PAIR[0]]
-    before = fit.measure([one])
+    before = fit.measure([one], MODEL.fim.ends)
     for step in range(60):
         fit.step(one, 0.1 + step / 100)
-    after = fit.measure([one])
+    after = fit.measure([one], MODEL.fim.ends)
     assert (after.answers, after.right, after.nothing) == (1, 1, 0)
     assert after.loss < before.loss / 2
 
