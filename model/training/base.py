@@ -14,6 +14,7 @@ from torch import Tensor
 from lacuna_kernels.quantised import BLOCK, GROUP, FourBitWeight
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.transformer import Rotations
 
 BLOCKS, SCALE = ".blocks", ".scale"
@@ -35,11 +36,15 @@ class Rows:
     """Rows of masks in N groups of R, each of one prompt; those that are not used have the anchor -1.
 
     ``prompt`` [N] is the group's; a row is ``slot`` [N, R] places behind the place of its ``anchor`` [N, R], from 1 on.
+    In place of masks, rows may have tokens that are ``given`` [N, R], -1 for none. If they see ``both_ways``, all rows
+    of an anchor attend to each other.
     """
 
     prompt: Tensor
     anchor: Tensor
     slot: Tensor
+    given: Tensor | None = None
+    both_ways: bool = False
 
     @property
     def used(self) -> Tensor:
@@ -51,13 +56,13 @@ class Rows:
         return (self.anchor + self.slot).clamp_min(0)
 
     def visible(self, places: int) -> Tensor:
-        """What each row attends to [N, R, places + R]: the prompt up to its anchor, its anchor's rows up to itself.
+        """What each row attends to [N, R, places + R]: the prompt up to its anchor, its anchor's rows up to itself or all.
 
         Rows that are not used see the prompt's first token, since kernels want a key for every row early on.
         """
         real = torch.arange(places, device=self.anchor.device) <= self.anchor[..., None].clamp_min(0)
         same = self.anchor[..., None] == self.anchor[:, None]
-        own = same & (self.slot[:, None] <= self.slot[..., None])
+        own = same if self.both_ways else same & (self.slot[:, None] <= self.slot[..., None])
         return torch.cat((real, own), dim=-1)
 
 
@@ -107,6 +112,9 @@ class Base:
         ``additions`` are those of :func:`lacuna_model.loading.rows_file.additions`.
         """
         x = F.embedding((rows.slot - 1).clamp_min(0).flatten(), masks).to(self.dtype)
+        if rows.given is not None:
+            given = rows.given.flatten()[:, None]
+            x = torch.where(given < 0, x, self.embedding[given[:, 0].clamp_min(0)])
         return self._added_to(x, additions, rows, read)
 
     def followed(self, ids: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:
@@ -213,6 +221,12 @@ def unpacked(blocks: Tensor, width: int) -> FourBitWeight:
     return FourBitWeight(
         codes, scale, minimum, *(part.contiguous().view(torch.float16).float() for part in (step, lift))
     )
+
+
+def precision(device: torch.device) -> torch.dtype:
+    """The precision of the frozen weights: bfloat16 where the device, or the processor, multiplies it fast."""
+    fast = device != HOST or torch.cpu.get_capabilities().get("amx_bf16", False)
+    return torch.bfloat16 if fast else torch.float32
 
 
 def dense(

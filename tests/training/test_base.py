@@ -1,5 +1,7 @@
 """Real rows are what the engine computes; rows of masks see their prompt up to the anchor, and each other."""
 
+from dataclasses import replace
+
 import torch
 from tests.model import tiny
 from tests.model.fim import tiny_fim
@@ -47,6 +49,16 @@ def test_a_row_sees_neither_what_follows_its_anchor_nor_rows_of_others() -> None
         other = BASE.denoised(tensors["masks"], tensors, alone, BASE.read(ids))
         assert not torch.allclose(one, other, atol=1e-3)
     assert found.isfinite().all()
+
+
+def test_rows_that_see_both_ways_see_all_of_their_anchor_and_what_is_given() -> None:
+    tensors = {name: one * 0.1 for name, one in random().items()}
+    rows = Rows(torch.tensor([0]), torch.tensor([[5, 5, 5, 9, 9, 9]]), torch.tensor([[1, 2, 3, 1, 2, 3]]), both_ways=True)
+    given = torch.tensor([[-1, -1, 7, -1, -1, -1]])
+    read = BASE.read(IDS)
+    one, other = (BASE.denoised(tensors["masks"], tensors, some, read)[0] for some in (rows, replace(rows, given=given)))
+    assert all(not torch.allclose(one[row], other[row], atol=1e-4) for row in range(3))
+    assert torch.equal(one[3:], other[3:])
 
 
 def test_gradients_reach_the_trained_tensors_alone() -> None:

@@ -33,7 +33,8 @@ KINDS = (MASKS, EDIT, INFILL)
 class RowsConfig(msgspec.Struct, frozen=True):
     """The sizes of rows of a ``kind``; ``slots`` counts the token that the real row predicts.
 
-    There are ``slots - 1`` masks: none where the rows are those of tokens.
+    There are ``slots - 1`` masks: none where the rows are those of tokens. Each mask attends to those before it, or
+    ``both_ways`` to all that are drafted with it.
     """
 
     hidden_size: int
@@ -41,6 +42,7 @@ class RowsConfig(msgspec.Struct, frozen=True):
     slots: int
     rank: int
     kind: str = MASKS
+    both_ways: bool = False
 
 
 def shipped(name: str, kind: str = MASKS) -> Path | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +68,17 @@ class Prompts:
         return run & following & self.anchors()[..., None]
 
 
-def chosen(prompts: Prompts, masks: int, vocabulary: int, groups: int, generator: torch.Generator) -> Rows:
-    """``groups`` groups of rows that are reached, those of the fill first; of a place all rows, or none.
+def chosen(reached: Tensor, fill: Tensor, groups: int, generator: torch.Generator, *, whole: bool = False) -> Rows:
+    """``groups`` groups of rows that are ``reached`` [P, T, masks], those of the ``fill`` [P] first.
 
-    The fullest groups are taken. Nothing waits for the device.
+    Of a place all that are reached are taken, or none; ``whole``: all that are asked. The fullest groups are taken.
+    Nothing waits for the device.
     """
-    reached = prompts.reached(masks, vocabulary)
-    count = reached.sum(-1)
+    count = counted(reached, whole=whole)
     num_prompts, places = count.shape
+    masks = reached.shape[-1]
     drawn = torch.rand(count.shape, generator=generator, device=count.device)
-    before = torch.arange(places, device=count.device) < prompts.fill[:, None]
+    before = torch.arange(places, device=count.device) < fill[:, None]
     order = (drawn + before).argsort(dim=1)
     sizes = count.gather(1, order)
     ends = sizes.cumsum(1)
@@ -96,21 +97,36 @@ def chosen(prompts: Prompts, masks: int, vocabulary: int, groups: int, generator
     return Rows(fullest // (most // GROUP_ROWS), anchor[fullest], slot[fullest])
 
 
-def asked(reached: Tensor) -> Iterator[Rows]:
-    """All rows that are ``reached`` [P, T, masks], for measuring; a group has those of one anchor."""
+def counted(reached: Tensor, *, whole: bool) -> Tensor:
+    """How many rows an anchor has [P, T]: those that are ``reached`` [P, T, masks], or as a ``whole`` all or none."""
     count = reached.sum(-1)
+    return (count > 0) * reached.shape[-1] if whole else count
+
+
+def asked(reached: Tensor, *, both_ways: bool = False) -> Iterator[Rows]:
+    """All rows that are ``reached`` [P, T, masks], for measuring; a group has those of one anchor.
+
+    How many there are would tell rows that see ``both_ways`` where the text ends to be what the model says.
+    """
+    count = counted(reached, whole=both_ways)
     for rows in range(1, reached.shape[-1] + 1):
         prompt, place = (count == rows).nonzero().unbind(1)
         if not len(place):
             continue
         slot = torch.arange(1, rows + 1, device=place.device)
-        yield Rows(prompt, place[:, None].expand(-1, rows), slot.expand(len(place), rows))
+        yield Rows(prompt, place[:, None].expand(-1, rows), slot.expand(len(place), rows), both_ways=both_ways)
 
 
 def targets(prompts: Prompts, rows: Rows) -> Tensor:
     """The place whose next token each row predicts, that of the prompt [N, R]; 0 for rows that are not used."""
     last = prompts.ids.shape[1] - 1
     return torch.where(rows.used, (rows.anchor + rows.slot).clamp(0, last), 0)
+
+
+def at(which: Tensor, rows: Rows) -> Tensor:
+    """What is ``which`` [P, T, masks] of the rows that are used [N, R]."""
+    found = which[rows.prompt[:, None], rows.anchor.clamp_min(0), (rows.slot - 1).clamp_min(0)]
+    return found & rows.used
 
 
 class Trainable:
@@ -164,7 +180,7 @@ class Trainable:
     def begin_from(self, path: Path) -> None:
         """Take the mask rows in a file; raises WeightsError where it cannot be read, or has others than these."""
         config, tensors = stored(path, self._base.config)
-        if config != self.config:
+        if (config.slots, config.rank) != (self.config.slots, self.config.rank):
             raise WeightsError(f"{path} has {config.slots} slots of rank {config.rank}; trained are others")
         for name, one in dense(tensors).items():
             self.tensors[name].copy_(one)
@@ -196,9 +212,10 @@ class Fit(Trainable):
         rate: float = RATE,
         soft: float = SOFT,
         seed: int = 0,
+        both_ways: bool = False,
     ) -> None:
-        config = base.config
-        super().__init__(base, RowsConfig(config.hidden_size, config.num_layers, slots, rank), rate, seed)
+        config = RowsConfig(base.config.hidden_size, base.config.num_layers, slots, rank, both_ways=both_ways)
+        super().__init__(base, config, rate, seed)
         self._soft = soft
         self._weights = FADING ** torch.arange(self._masks, device=base.device)
 
@@ -208,12 +225,26 @@ class Fit(Trainable):
         Returns the mean loss of a row, which is not waited for.
         """
         read, prompts = self._read(batch)
-        groups = max(rows // GROUP_ROWS, 1)
-        trained = chosen(prompts, self._masks, len(self._base.head), groups, self._generator)
+        groups, both_ways = max(rows // GROUP_ROWS, 1), self.config.both_ways
+        reached = prompts.reached(self._masks, len(self._base.head))
+        trained = chosen(reached, prompts.fill, groups, self._generator, whole=both_ways)
+        learnt = at(reached, trained)
+        if both_ways:
+            given = self._given(reached)
+            tokens = prompts.ids[trained.prompt[:, None], targets(prompts, trained)]
+            own = torch.where(at(given, trained), tokens, -1)
+            # What is given to the next row is no riddle to this one.
+            learnt &= ~at(F.pad(given[..., 1:], (0, 1)), trained)
+            trained = replace(trained, given=own, both_ways=True)
         hidden = self._base.denoised(self.tensors["masks"], self.tensors, trained, read)
-        gradient, loss = self._scored(hidden.detach(), trained, prompts, read)
+        gradient, loss = self._scored(hidden.detach(), trained, learnt, prompts, read)
         self._update(hidden, gradient, done)
         return loss
+
+    def _given(self, reached: Tensor) -> Tensor:
+        """Which rows [P, T, masks] are given tokens: in every second block none, in others a share up to all."""
+        drawn = torch.rand((*reached.shape[:2], reached.shape[2] + 1), generator=self._generator, device=reached.device)
+        return (drawn[..., 1:] < 2 * drawn[..., :1] - 1) & reached
 
     @torch.no_grad()
     def acceptance(self, batches: Iterable[Batch]) -> list[float]:
@@ -248,12 +279,14 @@ class Fit(Trainable):
         return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill, batch.greedy is not None)
 
     @torch.no_grad()
-    def _scored(self, hidden: Tensor, rows: Rows, prompts: Prompts, read: Read) -> tuple[Tensor, Tensor]:
-        """The gradient of the mean loss by the states ``hidden`` [N, R, H], and that loss."""
+    def _scored(
+        self, hidden: Tensor, rows: Rows, learnt: Tensor, prompts: Prompts, read: Read
+    ) -> tuple[Tensor, Tensor]:
+        """The gradient of the mean loss by the states ``hidden`` [N, R, H], and that loss, of the rows ``learnt``."""
         head, places = self._base.head, targets(prompts, rows)
         prompt = rows.prompt[:, None].expand_as(places)
         wanted = prompts.greedy[prompt, places].flatten()
-        weight = torch.where(rows.used, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
+        weight = torch.where(learnt, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
         weight = weight / weight.sum().clamp_min(1e-6)
         flat = hidden.flatten(0, 1)
         soft = 0.0 if prompts.taught else self._soft
@@ -274,9 +307,9 @@ class Fit(Trainable):
     def _drafted(self, reached: Tensor, read: Read) -> Tensor:
         """What the rows say that are ``reached`` [P, T, masks]; -1 for others."""
         found = torch.full(reached.shape, -1, device=reached.device)
-        for rows in asked(reached):
+        for rows in asked(reached, both_ways=self.config.both_ways):
             parts = (torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot))
-            for some in map(Rows, *parts):
+            for some in (replace(one, both_ways=rows.both_ways) for one in map(Rows, *parts)):
                 hidden = self._base.denoised(self.tensors["masks"], self.tensors, some, read)
                 said = self._base.likeliest(hidden.flatten(0, 1)).view_as(some.anchor)
                 found[some.prompt, some.anchor[:, 0], : said.shape[1]] = said

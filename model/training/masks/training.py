@@ -14,7 +14,7 @@ from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training import loop
-from training.base import Base, PlainOrder, dense
+from training.base import Base, PlainOrder, dense, precision
 from training.examples import prompts, texts
 from training.feeding import Batch, Sample, ahead, batched, tokens_a_pass
 from training.loop import Progress, Run
@@ -80,6 +80,7 @@ def train(
     device: str = "",
     begin: Path | None = None,
     teacher: Path | None = None,
+    both_ways: bool = False,
     seed: int = 0,
     threads: int = 0,
     say: Callable[[str], None] = print,
@@ -88,7 +89,8 @@ def train(
     """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
 
     What is in that folder is gone on with, on whatever device; else the mask rows in the file ``begin``. With a
-    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where the
+    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Masks attend to those before
+    them, or ``both_ways``, some of them to tokens that are given in the places of others. Raises CorpusError where the
     corpus has no texts or a file is of another kind.
     """
     place = choose_device(device)
@@ -99,10 +101,10 @@ def train(
     size, asked = (BATCH, HELD_OUT) if place == HOST else (GPU_BATCH, GPU_HELD_OUT)
     read = _Corpus(corpus, about, size, place)
     held_out = list(read.batches("held_out", 1, asked))
-    base = Base(about.config, dense(weights, about.config, place, torch.float32 if place == HOST else torch.bfloat16))
+    base = Base(about.config, dense(weights, about.config, place, precision(place)))
     del weights
     rate = RATE if run.state is None and begin is None else RATE * GOING_ON
-    fit = Fit(base, rate=rate, seed=seed + before.steps)
+    fit = Fit(base, rate=rate, seed=seed + before.steps, both_ways=both_ways)
     if run.state is not None:
         fit.go_on(run.state)
     elif begin is not None:

@@ -32,6 +32,8 @@ COPIED = 0.1
 # Where people ask: at the beginning of a line, within one, and for the rest of a block.
 PLACES = {"line": 0.45, "part": 0.35, "block": 0.2}
 BLOCK_LINES = 8
+# Lines that begin with these are no code, and nobody can foresee them.
+COMMENTS = ("#", "//", "/*", "*", "--", '"""')
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,11 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
 def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:
     """A fill of a random place of a text, which begins with what serving gives back of the text before it.
 
-    None where the place has nothing to fill, or too many tokens.
+    None where the place has nothing to fill, a comment, or too many tokens.
     """
     lines = text.splitlines(keepends=True)
     row = rng.randrange(len(lines))
-    if not (line := lines[row]).strip():
+    if not (line := lines[row]).strip() or line.lstrip().startswith(COMMENTS):
         return None
     (place,) = rng.choices(list(PLACES), list(PLACES.values()))
     lead, body = len(indentation(line)), line.rstrip("\n")

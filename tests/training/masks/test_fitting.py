@@ -18,7 +18,7 @@ from lacuna_model.network.devices import HOST
 from training import loop
 from training.base import Base
 from training.feeding import Batch, Sample, ahead, batched, prompt
-from training.masks.fitting import GROUP_ROWS, Fit, Prompts, asked, chosen, targets
+from training.masks.fitting import GROUP_ROWS, Fit, Prompts, asked, at, chosen, targets
 
 MASKS, VOCABULARY = 3, 50
 
@@ -59,7 +59,7 @@ def test_rows_are_of_use_while_the_text_is_the_model_s_own() -> None:
 def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> None:
     one = prompts()
     reached = one.reached(MASKS, VOCABULARY)
-    rows = chosen(one, MASKS, VOCABULARY, 6, torch.Generator().manual_seed(1))
+    rows = chosen(reached, one.fill, 6, torch.Generator().manual_seed(1))
     assert rows.anchor.shape == (6, GROUP_ROWS)
     seen = set()
     for number, anchors, slots in zip(rows.prompt.tolist(), rows.anchor.tolist(), rows.slot.tolist(), strict=True):
@@ -68,7 +68,7 @@ def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> Non
             assert sorted(j for place, j in pairs if place == t) == list(range(1, int(reached[number, t].sum()) + 1))
         seen |= {(number, t, j) for t, j in pairs}
     assert len(seen) == int(rows.used.sum()) > 0.8 * 6 * GROUP_ROWS
-    fullest = chosen(one, MASKS, VOCABULARY, 3, torch.Generator().manual_seed(1))
+    fullest = chosen(reached, one.fill, 3, torch.Generator().manual_seed(1))
     assert len(set(fullest.prompt.tolist())) > 1
     in_fill = fullest.anchor[fullest.used] >= 64
     assert in_fill.float().mean() > 0.4
@@ -76,7 +76,7 @@ def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> Non
 
 def test_a_row_predicts_the_token_after_its_own_place() -> None:
     one = prompts()
-    rows = chosen(one, MASKS, VOCABULARY, 4, torch.Generator().manual_seed(1))
+    rows = chosen(one.reached(MASKS, VOCABULARY), one.fill, 4, torch.Generator().manual_seed(1))
     places = targets(one, rows)
     used = rows.used
     assert torch.equal(places[used], (rows.anchor + rows.slot)[used])
@@ -123,6 +123,27 @@ def test_training_makes_the_slots_hold(batches: list[Batch]) -> None:
     after = fit.acceptance(batches)
     assert after[0] == 1.0
     assert after[1] > before[1] + 0.3
+
+
+def test_masks_that_see_both_ways_learn_whatever_is_given_to_others(batches: list[Batch]) -> None:
+    fit = Fit(BASE, slots=4, rank=4, rate=5e-3, both_ways=True)
+    before = fit.acceptance(batches)
+    loop.train(fit.step, itertools.cycle(batches), rows=256, done=until(60), notice=lambda found: None, every_s=9.0)
+    after = fit.acceptance(batches)
+    assert after[1] > before[1] + 0.3
+    assert fit.config.both_ways
+
+
+def test_blocks_of_rows_that_see_both_ways_are_whole() -> None:
+    one = prompts()
+    reached = one.reached(MASKS, VOCABULARY)
+    rows = chosen(reached, one.fill, 3, torch.Generator().manual_seed(1), whole=True)
+    taken = rows.used.sum(1) % MASKS
+    assert not taken.any()
+    assert at(reached, rows).sum() < rows.used.sum()
+    for some in asked(reached, both_ways=True):
+        assert some.both_ways
+        assert some.slot.shape[1] == MASKS
 
 
 def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
