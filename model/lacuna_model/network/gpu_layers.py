@@ -154,6 +154,8 @@ class GpuLayers:
     """All layers and the final norm; ``cos`` and ``sin`` [P, D] are the angles of all positions.
 
     ``added`` has for every layer and kind of rows what these have added to its linears, for wide passes and for others.
+    ``masks`` is the kind of mask rows, if there are any. Theirs alone are fused with the products: rows of tokens have
+    the same bits whatever kinds of rows are beside them.
     """
 
     config: ModelConfig
@@ -162,6 +164,7 @@ class GpuLayers:
     cos: Tensor
     sin: Tensor
     added: Sequence[Sequence[Mapping[str, "tuple[Pair, Addition]"]]] = ()
+    masks: int | None = None
 
     def __call__(
         self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], added: Sequence[AddedRows] = ()
@@ -204,7 +207,7 @@ class GpuLayers:
         if not gates:
             return linear.pieces(x)
         added = [(*self.added[index][kind][name], gate) for kind, gate in gates.items()]
-        if len(added) == 1 and len(x) <= MAX_ROWS:
+        if list(gates) == [self.masks] and len(x) <= MAX_ROWS:
             ((_, addition, gate),) = added
             return linear.added_pieces(x, addition, gate)
         pieces = linear.pieces(x)

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lacuna_kernels.native import AddedRows
 from lacuna_model.network.arena import attended_in
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Placed, Spot, placed
 from lacuna_model.network.linear import Linear
@@ -24,8 +25,8 @@ from lacuna_model.network.linear import Linear
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 # The shortest length of context that a graph is recorded for: the default window with its snippets is shorter.
 LEAST_LENGTH = 2048
-# Numbers of a row in a graph's input: of its place, and with its token, its position, and whether it is early.
-PLACE, NUMBERS = 11, 14
+# Numbers of a row in a graph's input: of its place; and with its token, position, whether it is early, and additions.
+PLACE, NUMBERS = 11, 15
 # So many graphs are kept, those used last.
 MAX_GRAPHS = 48
 
@@ -74,14 +75,20 @@ class Digest(Protocol):
 class PassRows:
     """The rows of a pass: tokens, rotary positions, and the ``parts`` by store.
 
-    ``early`` are the rows after which no end may come. Where rows may be ``masked``, -j stands for mask row j.
+    ``early`` are the rows after which no end may come. Those of ``added`` have additions; of those of the first kind -j
+    stands for mask row j.
     """
 
     ids: Sequence[int]
     positions: Sequence[int]
     parts: Sequence[ArenaRows]
     early: Sequence[bool] = ()
-    masked: bool = False
+    added: Sequence[AddedRows] = ()
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """The kinds of additions that rows have."""
+        return tuple(sorted({span.kind for span in self.added}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +103,26 @@ class PassRead:
     kept: Tensor | None = None
 
 
-def sections(block: Block) -> tuple[Block, Block, Block, Block]:
-    """The parts of a graph's input [14 R]: placements [R, 11], tokens, positions and early rows [R]."""
+def sections(block: Block) -> tuple[Block, Block, Block, Block, Block]:
+    """The parts of a graph's input [15 R]: placements [R, 11], tokens, positions, early rows [R], and additions [R].
+
+    Of a row's additions the kind is counted from 1 on; 0 is none.
+    """
     rows = len(block) // NUMBERS
-    lists = block[PLACE * rows :].reshape(3, rows)
-    return block[: PLACE * rows].reshape(rows, PLACE), lists[0], lists[1], lists[2]
+    lists = block[PLACE * rows :].reshape(4, rows)
+    return block[: PLACE * rows].reshape(rows, PLACE), lists[0], lists[1], lists[2], lists[3]
 
 
 def pack(block: NDArray[np.int64], given: PassRows, where: Placed) -> None:
     """Put the rows of a pass into the first rows of the sections of a ``block`` of zeros; the others are padding."""
-    placements, ids, positions, early = sections(block)
+    placements, ids, positions, early, added = sections(block)
     count = len(given.ids)
     placements[:count] = where.numbers
     ids[:count] = given.ids
     positions[:count] = given.positions
     early[: len(given.early)] = given.early
+    for span in given.added:
+        added[span.first : span.first + span.rows] = 1 + span.kind
 
 
 @dataclass(slots=True)
@@ -132,7 +144,7 @@ class Graphs:
         self._embed = embed
         self._head = head
         self._capture = capture
-        self._kept: dict[tuple[int, int, torch.dtype, bool, Digest | None], Recorded] = {}
+        self._kept: dict[tuple[int, int, torch.dtype, tuple[int, ...], Digest | None], Recorded] = {}
         self.recorded = 0
 
     def read(self, given: PassRows, digest: Digest | None = None) -> PassRead:
@@ -142,7 +154,7 @@ class Graphs:
         where = placed(given.parts)
         length = max(LEAST_LENGTH, 1 << (where.most - 1).bit_length())
         keys = given.parts[0].arena.keys
-        key = rows, length, keys.dtype, given.masked, digest
+        key = rows, length, keys.dtype, given.kinds, digest
         one = self._kept.pop(key, None) or self._memory(rows, keys, digest)
         # Memory of its own for every pass: the copy from it may still run when the next pass is put together.
         packed = torch.zeros(len(one.block), dtype=torch.int64, pin_memory=keys.is_cuda)
@@ -158,15 +170,22 @@ class Graphs:
         return PassRead(states, one.logits[:count], one.kept[:count])
 
     def _record(
-        self, one: Recorded, rows: int, length: int, stored: torch.dtype, masked: bool, digest: Digest | None
+        self,
+        one: Recorded,
+        rows: int,
+        length: int,
+        stored: torch.dtype,
+        kinds: tuple[int, ...],
+        digest: Digest | None,
     ) -> Callable[[], None]:
-        placements, ids, positions, early = sections(one.block)
+        placements, ids, positions, early, added = sections(one.block)
         dtype = attended_in(stored)
 
         def run() -> None:
             spot = Spot(rows, placements, length, dtype is not stored)
-            gates = {0: (ids < 0).to(dtype)[:, None]} if masked else None
-            one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gates))
+            gates = {kind: (added == 1 + kind).to(dtype)[:, None] for kind in kinds}
+            x = self._embed(ids, 0 in kinds).to(dtype)
+            one.states.copy_(self._layers.states(x, positions, [spot], gates))
             if digest is not None and one.kept is not None:
                 one.logits = digest.restricted(self._head(one.states), early != 0)
                 one.kept.copy_(digest.rows(one.logits))

@@ -219,10 +219,8 @@ class Transformer:
         the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
         """
         added, masked = self._added(ids, parts), any(token < 0 for token in ids)
-        # Graphs know of mask rows alone.
-        recorded = self._graphs is not None and all(span.kind == 0 for span in added) and masked == bool(added)
-        if self._graphs is not None and recorded and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
-            return self._graphs.read(PassRows(ids, positions, rows, early, masked), digest)
+        if self._graphs is not None and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
+            return self._graphs.read(PassRows(ids, positions, rows, early, added), digest)
         device = self.final_norm.device
         x = self.embedded(torch.tensor([ids], device=device), masked)
         places = torch.tensor(positions, device=device)
@@ -340,7 +338,8 @@ class Transformer:
             return self
         other, rotations = copy.copy(self), self.rotations
         added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(layers)]
-        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
+        masks = 0 if MASKS in self.added else None
+        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added, masks)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other

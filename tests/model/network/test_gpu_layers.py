@@ -209,6 +209,29 @@ def test_mask_rows_equal_those_of_the_plain_form_and_change_no_token_before_them
     assert recorder.count == 1  # of four rows, however many of them are mask rows; the wide pass is none
 
 
+def test_rows_of_tokens_have_their_additions_in_a_graph_whatever_kinds_are_beside_them() -> None:
+    recorder, found = Recorder(), []
+    kinds = ["", "infill", "infill"]
+    for model in both():
+        for kind, seed in (("infill", 1), ("edit", 2)):
+            added = tiny_masks.rows(CONFIG, seed=seed, device=DEVICE.type).layers
+            model = model.with_additions(kind, added, capture=recorder)
+        model = model.with_masks(tiny_masks.rows(CONFIG, device=DEVICE.type), capture=recorder)
+        recorder.count, states = 0, []
+        for more, ids in (([], []), (["edit"], [9]), ([""], [-1])):
+            store = arena()
+            given, named = [5, 6, 7, *ids], [*kinds, *more]
+            with torch.inference_mode():
+                part = PassPart(len(given), store, causal=True, kinds=named)
+                states.append(model.read(given, range(len(given)), [part]).states)
+        assert torch.allclose(states[1][:3], states[0], atol=1e-6)
+        found.append(states)
+    assert recorder.count == 3
+    assert all(torch.equal(states[:3], found[1][0]) for states in found[1])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
 class Launches(TorchDispatchMode):
     """Counts what starts work on a GPU: torch's operations but those that only make memory or views, and kernels."""
 
