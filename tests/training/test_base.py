@@ -1,9 +1,10 @@
 """Real rows are what the engine computes; rows of masks see their prompt up to the anchor, and each other."""
 
-from dataclasses import replace
+import dataclasses
 
+import pytest
 import torch
-from tests.model import tiny
+from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.loading.test_rows_file import CONFIG, random
 
@@ -56,9 +57,23 @@ def test_rows_that_see_both_ways_see_all_of_their_anchor_and_what_is_given() -> 
     rows = Rows(torch.tensor([0]), torch.tensor([[5, 5, 5, 9, 9, 9]]), torch.tensor([[1, 2, 3, 1, 2, 3]]), both_ways=True)
     given = torch.tensor([[-1, -1, 7, -1, -1, -1]])
     read = BASE.read(IDS)
-    one, other = (BASE.denoised(tensors["masks"], tensors, some, read)[0] for some in (rows, replace(rows, given=given)))
+    one, other = (BASE.denoised(tensors["masks"], tensors, some, read)[0] for some in (rows, dataclasses.replace(rows, given=given)))
     assert all(not torch.allclose(one[row], other[row], atol=1e-4) for row in range(3))
     assert torch.equal(one[3:], other[3:])
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_masks_are_those_of_the_engine(both_ways: bool) -> None:
+    found = {name: one * 0.1 for name, one in random().items()}
+    masks = tiny_masks.of(MODEL.config, found, both_ways=both_ways)
+    reader = dataclasses.replace(MODEL, transformer=MODEL.layers.with_masks(masks)).tracks()
+    text, behind = reader.new(), reader.new()
+    text.become(IDS[0].tolist(), 0)
+    behind.become([-1, -2, -3], IDS.shape[1])
+    with torch.inference_mode():
+        states = reader.read([[text], [text, behind]])[behind]
+    rows = Rows(torch.tensor([0]), torch.full((1, 3), 23), torch.arange(1, 4)[None], both_ways=both_ways)
+    assert torch.allclose(states, BASE.denoised(found["masks"], found, rows, BASE.read(IDS))[0], atol=1e-4)
 
 
 def test_gradients_reach_the_trained_tensors_alone() -> None:

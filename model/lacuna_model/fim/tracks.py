@@ -206,7 +206,13 @@ class TrackReader:
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
         seen = [self._seen_by([*before[track], track], chosen) for track in chosen]
-        return ReaderRows(ids, positions, seen, _are_in_order(before, tail + count), chosen)
+        in_order = _are_in_order(before, tail + count) and not any(map(self._sees_both_ways, chosen))
+        return ReaderRows(ids, positions, seen, in_order, chosen)
+
+    def _sees_both_ways(self, track: Track) -> bool:
+        """Whether the rows of a track are masks that attend to each other."""
+        masks = self._transformer.masks
+        return masks is not None and masks.both_ways and track.ids[-1] < 0
 
     def _seen_by(self, chain: Chain, chosen: Places) -> SeenRows:
         """What the ``chosen`` places of a chain's last track attend to; those of all tracks have their rows.
@@ -219,6 +225,8 @@ class TrackReader:
         read = (~track.missing).nonzero()[0]
         ahead = len(before.rows) + sum(map(len, own[:-1]))
         counts = ahead + np.searchsorted(read, np.array(chosen[track]), side="right")
+        if self._sees_both_ways(track):
+            counts[:] = ahead + len(read)
         return SeenRows(before, self.arena.listed(np.concatenate(own)), counts)
 
     def move_to(self, track: Track, start: int) -> None:

@@ -133,7 +133,7 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
     layers = [{name: pairs[f"layers.{index}.{name}"] for name in FUSED} for index in range(config.layers)]
     if config.kind != MASKS:
         return base.with_additions(config.kind, layers, kernels)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers), kernels)
+    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
 
 
 def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
