@@ -10,7 +10,7 @@ from tests.benchmarks.instructions import edits
 from tests.benchmarks.instructions.judging import missing_tools
 from tests.benchmarks.instructions.tasks import Kind, load_tasks
 from tests.benchmarks.records import Records, subject
-from tests.benchmarks.tasks import attempts, several
+from tests.benchmarks.tasks import attempts, cpp, several
 from tests.benchmarks.tasks.attempts import Attempt
 from tests.benchmarks.tasks.dataset import load_problems, spread
 from tests.benchmarks.tasks.engines import LACUNA, chosen
@@ -36,7 +36,8 @@ def evaluate(
             "--gaps",
             min=1,
             max=8,
-            help="With --data: cut this many lines from a solution, fill them together and one by one.",
+            help="With --data: cut this many lines from a solution, fill them together and one by one; of solutions in "
+            "C++ (HumanEval-X), random spans, filled together.",
         ),
     ] = 1,
     instructions: Annotated[
@@ -119,6 +120,11 @@ def evaluate(
         raise RequestError(
             f"{data}: no such file" if data else "give one of --data FILE, --held-out CORPUS or --instructions"
         )
+    elif cpp.is_cpp(data):
+        functions = cpp.load(data)
+        with Records(records, cpp.Outcome, anew=True) as outcomes:
+            found_cpp = cpp.measure(functions[: limit or None], gaps, seed, chosen(model, names or [LACUNA]), outcomes)
+        rows = cpp.rows(found_cpp, gaps)
     elif gaps > 1:
         solutions = several.several(load_problems(data), gaps)
         solutions = solutions[: limit or len(solutions)]

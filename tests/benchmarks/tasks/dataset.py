@@ -56,18 +56,23 @@ class Problem(msgspec.Struct, frozen=True):
         return f"{self.document(fill)}\n{self.test}\ncheck({self.entry_point})\n"
 
 
-def load_problems(path: Path) -> list[Problem]:
-    """Returns all problems of a ``.jsonl.gz`` file, in its order.
-
-    Raises DatasetError if the file is missing, cut off or not gzip, or contains a line that is no problem.
-    """
+def json_lines(path: Path) -> bytes:
+    """The lines of a ``.jsonl.gz`` file; raises DatasetError where it is missing, cut off or not gzip."""
     try:
         with gzip.open(path, "rb") as file:
-            lines = file.read().splitlines()
+            return file.read()
     except FileNotFoundError as error:
         raise DatasetError(f"no evaluation data at {path}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"{path} is damaged or no gzip file ({error})") from error
+
+
+def load_problems(path: Path) -> list[Problem]:
+    """Returns all problems of a ``.jsonl.gz`` file, in its order.
+
+    Raises DatasetError as :func:`json_lines` does, or where a line is no problem.
+    """
+    lines = json_lines(path).splitlines()
     decoder = msgspec.json.Decoder(Problem)
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=1):

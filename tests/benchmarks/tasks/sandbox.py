@@ -239,8 +239,13 @@ def main(arguments: Sequence[str]) -> None:
     """Isolates itself, then answers a request a line; the first answer names the isolation.
 
     It becomes the first process of its process namespace if it got one. ``--no-namespaces`` skips the namespaces, as on
-    a kernel that grants none.
+    a kernel that grants none. ``--program FILE`` isolates itself and becomes that program.
     """
+    if "--program" in arguments:
+        isolate()
+        renounce()
+        limit(Limits()._asdict())
+        os.execv(arguments[-1], [arguments[-1]])
     for name in PRELOADED:
         importlib.import_module(name)
     isolation = "limits" if "--no-namespaces" in arguments else isolate()
