@@ -56,7 +56,9 @@ class Rows:
         return (self.anchor + self.slot).clamp_min(0)
 
     def visible(self, places: int) -> Tensor:
-        """What each row attends to [N, R, places + R]: the prompt up to its anchor, its anchor's rows up to itself or all.
+        """What each row attends to [N, R, places + R]: the prompt up to its anchor, and rows of its anchor.
+
+        Those are the ones up to itself, or all.
 
         Rows that are not used see the prompt's first token, since kernels want a key for every row early on.
         """

@@ -85,7 +85,8 @@ def masks(
         typer.Option("--teacher", help="Learn what another model says, in this file of `python -m training targets`."),
     ] = None,
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="Let masks attend to all others of their draft, some of which are given.")
+        bool,
+        typer.Option("--both-ways", help="Let masks attend to all others of their draft, some of which are given."),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
     threads: ThreadsOption = 0,

@@ -54,10 +54,15 @@ def test_a_row_sees_neither_what_follows_its_anchor_nor_rows_of_others() -> None
 
 def test_rows_that_see_both_ways_see_all_of_their_anchor_and_what_is_given() -> None:
     tensors = {name: one * 0.1 for name, one in random().items()}
-    rows = Rows(torch.tensor([0]), torch.tensor([[5, 5, 5, 9, 9, 9]]), torch.tensor([[1, 2, 3, 1, 2, 3]]), both_ways=True)
+    rows = Rows(
+        torch.tensor([0]), torch.tensor([[5, 5, 5, 9, 9, 9]]), torch.tensor([[1, 2, 3, 1, 2, 3]]), both_ways=True
+    )
     given = torch.tensor([[-1, -1, 7, -1, -1, -1]])
     read = BASE.read(IDS)
-    one, other = (BASE.denoised(tensors["masks"], tensors, some, read)[0] for some in (rows, dataclasses.replace(rows, given=given)))
+    one, other = (
+        BASE.denoised(tensors["masks"], tensors, some, read)[0]
+        for some in (rows, dataclasses.replace(rows, given=given))
+    )
     assert all(not torch.allclose(one[row], other[row], atol=1e-4) for row in range(3))
     assert torch.equal(one[3:], other[3:])
 

@@ -446,7 +446,7 @@ class FimReader:
 
 
 def _kind(model: LoadedFim, layout: Layout) -> str:
-    """The kind of the rows of fills: that of a header, or of trained rows for gaps, if the model has some; "" if not."""
+    """The kind of a fill's rows: that of a header, that of trained rows for gaps if the model has some, or ""."""
     if layout.header is not None:
         return layout.header.kind
     return INFILL if layout.answering is None and model.has_rows(INFILL) else ""

@@ -36,8 +36,8 @@ MARKS = (0.0, 1 / 3, 2 / 3, 1.0)
 class Measured(msgspec.Struct):
     """Held-out answers: how many, and the loss of a learnt token (nats).
 
-    ``written`` of them have the right text, and ``right`` of these end there. ``begun`` of those with something to write
-    are begun, and ``silent`` of those with ``nothing`` are silent.
+    ``right`` answers are right to the end, and ``written`` are those of which something is to write, and that is right.
+    ``begun`` of these are begun, and ``silent`` of those with ``nothing`` to do are silent.
     """
 
     answers: int = 0
@@ -89,7 +89,9 @@ class RowsFit(Trainable):
 
     def __init__(self, base: Base, kind: Kind, *, rank: int = RANK, rate: float = 0.0, seed: int = 0) -> None:
         config = base.config
-        super().__init__(base, RowsConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate or RATES[kind], seed)
+        super().__init__(
+            base, RowsConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate or RATES[kind], seed
+        )
 
     def step(self, samples: Sequence[RowSample], done: float) -> Tensor:
         """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""
