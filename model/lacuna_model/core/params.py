@@ -173,6 +173,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is committed that would add a syntax error. With ``prior``, the open file and its workspace provide drafts, which
     the model verifies. With ``drafter``, so do masks that the model or a smaller one denoises, where there are any.
     With ``names``, in a workspace, a name that nothing declares gives way to likely tokens that lead to a known one.
+    With ``tuned``, fills have the additions that were trained for them, if the model has some.
     """
 
     schedule: ScheduleName = "own"
@@ -187,6 +188,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: bool = True
     drafter: bool = True
     names: bool = True
+    tuned: bool = True
 
     @property
     def of_diffusion(self) -> list[str]:

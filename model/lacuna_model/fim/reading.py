@@ -150,7 +150,7 @@ class FimReader:
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = layout.header is not None or (answering is not None and answering.as_old)
-        self._kind = _kind(model, layout)
+        self._kind = _kind(model, layout, options)
         self._end = torch.tensor([model.tokenizer.eog_id], device=device)
         self._layout, self._options = layout, options
         self._model = model
@@ -445,8 +445,8 @@ class FimReader:
         return bool(written) and self._model.tokenizer.token_bytes(written[-1]).endswith(b"\n")
 
 
-def _kind(model: LoadedFim, layout: Layout) -> str:
+def _kind(model: LoadedFim, layout: Layout, options: DecodeOptions) -> str:
     """The kind of a fill's rows: that of a header, that of trained rows for gaps if the model has some, or ""."""
     if layout.header is not None:
         return layout.header.kind
-    return INFILL if layout.answering is None and model.has_rows(INFILL) else ""
+    return INFILL if layout.answering is None and options.tuned and model.has_rows(INFILL) else ""
