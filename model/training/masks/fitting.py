@@ -68,15 +68,12 @@ class Prompts:
         return run & following & self.anchors()[..., None]
 
 
-def chosen(reached: Tensor, fill: Tensor, groups: int, generator: torch.Generator, *, whole: bool = False) -> Rows:
-    """``groups`` groups of rows that are ``reached`` [P, T, masks], those of the ``fill`` [P] first.
+def chosen(count: Tensor, masks: int, fill: Tensor, groups: int, generator: torch.Generator) -> Rows:
+    """``groups`` groups of rows, ``count`` [P, T] of each place, at most ``masks``, or none; of the ``fill`` [P] first.
 
-    Of a place all that are reached are taken, or none; ``whole``: all that are asked. The fullest groups are taken.
-    Nothing waits for the device.
+    The fullest groups are taken. Nothing waits for the device.
     """
-    count = counted(reached, whole=whole)
     num_prompts, places = count.shape
-    masks = reached.shape[-1]
     drawn = torch.rand(count.shape, generator=generator, device=count.device)
     before = torch.arange(places, device=count.device) < fill[:, None]
     order = (drawn + before).argsort(dim=1)
@@ -97,18 +94,12 @@ def chosen(reached: Tensor, fill: Tensor, groups: int, generator: torch.Generato
     return Rows(fullest // (most // GROUP_ROWS), anchor[fullest], slot[fullest])
 
 
-def counted(reached: Tensor, *, whole: bool) -> Tensor:
-    """How many rows an anchor has [P, T]: those that are ``reached`` [P, T, masks], or as a ``whole`` all or none."""
-    count = reached.sum(-1)
-    return (count > 0) * reached.shape[-1] if whole else count
-
-
 def asked(reached: Tensor, *, both_ways: bool = False) -> Iterator[Rows]:
     """All rows that are ``reached`` [P, T, masks], for measuring; a group has those of one anchor.
 
     How many there are would tell rows that see ``both_ways`` where the text ends to be what the model says.
     """
-    count = counted(reached, whole=both_ways)
+    count = reached.any(-1) * reached.shape[-1] if both_ways else reached.sum(-1)
     for rows in range(1, reached.shape[-1] + 1):
         prompt, place = (count == rows).nonzero().unbind(1)
         if not len(place):
@@ -227,7 +218,8 @@ class Fit(Trainable):
         read, prompts = self._read(batch)
         groups, both_ways = max(rows // GROUP_ROWS, 1), self.config.both_ways
         reached = prompts.reached(self._masks, len(self._base.head))
-        trained = chosen(reached, prompts.fill, groups, self._generator, whole=both_ways)
+        count = self._drawn(reached) if both_ways else reached.sum(-1)
+        trained = chosen(count, self._masks, prompts.fill, groups, self._generator)
         learnt = at(reached, trained)
         if both_ways:
             given = self._given(reached)
@@ -240,6 +232,14 @@ class Fit(Trainable):
         gradient, loss = self._scored(hidden.detach(), trained, learnt, prompts, read)
         self._update(hidden, gradient, done)
         return loss
+
+    def _drawn(self, reached: Tensor) -> Tensor:
+        """A random number of rows for each place [P, T] that has some which are ``reached`` [P, T, masks].
+
+        As many may be drafted; how many are reached is not to be told by how many there are.
+        """
+        sizes = torch.randint(1, self._masks + 1, reached.shape[:2], generator=self._generator, device=reached.device)
+        return sizes * reached.any(-1)
 
     def _given(self, reached: Tensor) -> Tensor:
         """Which rows [P, T, masks] are given tokens: in every second block none, in others a share up to all."""

@@ -59,7 +59,7 @@ def test_rows_are_of_use_while_the_text_is_the_model_s_own() -> None:
 def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> None:
     one = prompts()
     reached = one.reached(MASKS, VOCABULARY)
-    rows = chosen(reached, one.fill, 6, torch.Generator().manual_seed(1))
+    rows = chosen(reached.sum(-1), MASKS, one.fill, 6, torch.Generator().manual_seed(1))
     assert rows.anchor.shape == (6, GROUP_ROWS)
     seen = set()
     for number, anchors, slots in zip(rows.prompt.tolist(), rows.anchor.tolist(), rows.slot.tolist(), strict=True):
@@ -68,7 +68,7 @@ def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> Non
             assert sorted(j for place, j in pairs if place == t) == list(range(1, int(reached[number, t].sum()) + 1))
         seen |= {(number, t, j) for t, j in pairs}
     assert len(seen) == int(rows.used.sum()) > 0.8 * 6 * GROUP_ROWS
-    fullest = chosen(reached, one.fill, 3, torch.Generator().manual_seed(1))
+    fullest = chosen(reached.sum(-1), MASKS, one.fill, 3, torch.Generator().manual_seed(1))
     assert len(set(fullest.prompt.tolist())) > 1
     in_fill = fullest.anchor[fullest.used] >= 64
     assert in_fill.float().mean() > 0.4
@@ -76,7 +76,7 @@ def test_whole_anchors_fill_the_groups_and_those_of_the_fill_come_first() -> Non
 
 def test_a_row_predicts_the_token_after_its_own_place() -> None:
     one = prompts()
-    rows = chosen(one.reached(MASKS, VOCABULARY), one.fill, 4, torch.Generator().manual_seed(1))
+    rows = chosen(one.reached(MASKS, VOCABULARY).sum(-1), MASKS, one.fill, 4, torch.Generator().manual_seed(1))
     places = targets(one, rows)
     used = rows.used
     assert torch.equal(places[used], (rows.anchor + rows.slot)[used])
@@ -134,16 +134,18 @@ def test_masks_that_see_both_ways_learn_whatever_is_given_to_others(batches: lis
     assert fit.config.both_ways
 
 
-def test_blocks_of_rows_that_see_both_ways_are_whole() -> None:
+def test_drafts_of_rows_that_see_both_ways_are_asked_whole() -> None:
+    reached = prompts().reached(MASKS, VOCABULARY)
+    (some,) = asked(reached, both_ways=True)
+    assert some.both_ways
+    assert some.slot.tolist() == [list(range(1, MASKS + 1))] * int(reached.any(-1).sum())
+
+
+def test_what_is_not_reached_is_not_learnt() -> None:
     one = prompts()
     reached = one.reached(MASKS, VOCABULARY)
-    rows = chosen(reached, one.fill, 3, torch.Generator().manual_seed(1), whole=True)
-    taken = rows.used.sum(1) % MASKS
-    assert not taken.any()
-    assert at(reached, rows).sum() < rows.used.sum()
-    for some in asked(reached, both_ways=True):
-        assert some.both_ways
-        assert some.slot.shape[1] == MASKS
+    rows = chosen(reached.any(-1) * MASKS, MASKS, one.fill, 3, torch.Generator().manual_seed(1))
+    assert 0 < at(reached, rows).sum() < rows.used.sum()
 
 
 def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
