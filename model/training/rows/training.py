@@ -199,18 +199,18 @@ def train(
     before = run.done
     about, weights = plain_form(path, drafts=False)
     tokenizer = Tokenizer(about.vocabulary)
-    assert tokenizer.fim is not None
+    assert (fim := tokenizer.fim) is not None
     base = Base(about.config, dense(weights, about.config, place, precision(place)))
     del weights
     fit = RowsFit(base, kind, seed=seed + before.samples)
     if run.state is not None:
         fit.go_on(run.state)
     size = BATCH if place == HOST else GPU_BATCH
-    held_out = samples(kind, corpus, "held_out", tokenizer, tokenizer.fim, 1)
+    held_out = samples(kind, corpus, "held_out", tokenizer, fim, 1)
     asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
     # Other samples than those that were drawn before.
     begun = seed + before.samples
-    drawn = _batches(samples(kind, corpus, "train", tokenizer, tokenizer.fim, begun), size, begun)
+    drawn = _batches(samples(kind, corpus, "train", tokenizer, fim, begun), size, begun)
 
     def share(now: Progress) -> float:
         if steps:
@@ -221,7 +221,7 @@ def train(
         done = before.and_then(now, run.done.curve)
         line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
         if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
-            measured = fit.measure(asked, tokenizer.fim.ends)
+            measured = fit.measure(asked, fim.ends)
             done.curve.append((done.tokens, measured))
             line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
         run.keep(fit, done, line)
