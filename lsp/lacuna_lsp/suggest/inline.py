@@ -366,8 +366,10 @@ class Inline:
         self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
-                if kind in ANSWERS:
+                if kind in ANSWERS and not suggestion.is_answered:
                     self._calmness.answered(_language(state), suggestion.where, ANSWERS[kind])
+                if kind in ("accepted", "rejected"):
+                    state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
 
