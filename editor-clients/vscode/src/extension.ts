@@ -30,9 +30,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeTextDocument((event) => nextEdit.changed(event)),
     vscode.workspace.onDidChangeConfiguration((event) => lacuna.configure(event)),
     vscode.window.onDidChangeActiveTextEditor((editor) => lacuna.focus(editor)),
-    vscode.window.onDidChangeTextEditorSelection((event) => lacuna.focus(event.textEditor)),
     vscode.window.onDidChangeActiveTextEditor((editor) => nextEdit.moved(editor)),
-    vscode.window.onDidChangeTextEditorSelection((event) => nextEdit.moved(event.textEditor)),
+    vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
+      // The output that is shown beside the code moves its cursor, too.
+      if (textEditor !== vscode.window.activeTextEditor) return;
+      lacuna.focus(textEditor);
+      nextEdit.moved(textEditor);
+    }),
     vscode.window.tabGroups.onDidChangeTabs((event) => nextEdit.closed(event)),
     vscode.window.tabGroups.onDidChangeTabs((event) => review.closed(event)),
   );
