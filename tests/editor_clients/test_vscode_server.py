@@ -1,5 +1,7 @@
 """The server, the settings and the manifest of the extension, in a real VS Code."""
 
+import os
+import signal
 import sys
 import urllib.request
 
@@ -139,6 +141,19 @@ async def test_the_restart_command_restarts_the_server(code: VSCode, daemon: Dae
     await code.open("restarted.py", "¦\n")
     await code.type("a = ")
     await code.shows("a = «filled»")
+
+
+@in_one_window
+async def test_a_server_that_crashed_starts_again_with_the_settings_of_now(code: VSCode, daemon: Daemon) -> None:
+    await code.open("crashed.py", "a = ¦\n")
+    code.configure(automatic=False, maxTokens=7)
+    await code.status("ready, .*, suggesting on request")
+    (server,) = servers(str(daemon.folder))
+    async with code.restart():
+        os.kill(int(server), signal.SIGKILL)
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    assert daemon.requests[-1]["regions"][0]["max_tokens"] == 7
 
 
 @in_one_window
