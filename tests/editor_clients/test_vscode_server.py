@@ -82,6 +82,15 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
 
 
 @in_one_window
+async def test_a_command_that_is_no_list_is_that_of_a_program(code: VSCode, daemon: Daemon) -> None:
+    code.configure(command="lacuna-lsp-of-nowhere")
+    await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
+    await code.status("stopped")
+    code.configure()
+    await code.status("ready")
+
+
+@in_one_window
 async def test_a_server_that_is_older_than_the_extension_is_reported(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=[sys.executable, "-c", OLD_SERVER])
     await code.shows_message(
