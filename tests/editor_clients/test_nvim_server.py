@@ -167,6 +167,17 @@ async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim
     await nvim.wait_ghost("filled")
 
 
+async def test_what_was_turned_off_stays_so_for_servers_that_start_later(nvim: Neovim) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.wait("Lacuna: on request")
+    first = await nvim.lua("return vim.lsp.get_clients()[1].id")
+    await nvim.command("Lacuna restart")
+    another = f"function() local one = vim.lsp.get_clients()[1]; return one and one.id ~= {first} end"
+    assert await nvim.lua(f"return vim.wait(30000, {another})")
+    assert await nvim.lua("return vim.lsp.get_clients()[1].settings.lacuna.automatic == false")
+
+
 async def test_a_missing_server_and_an_unmodifiable_buffer_are_reported(nvim: Neovim) -> None:
     await nvim.keys("iabc")
     await nvim.wait("abc")

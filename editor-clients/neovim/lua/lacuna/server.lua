@@ -198,8 +198,10 @@ function M.set(setting, value)
   if not wanted_client() then
     return false
   end
+  local settings = { lacuna = { [setting] = value } }
+  vim.lsp.config('lacuna', { settings = settings }) -- for clients that are still to come
   for _, each in ipairs(vim.lsp.get_clients({ name = 'lacuna' })) do
-    each.settings = vim.tbl_deep_extend('force', each.settings, { lacuna = { [setting] = value } })
+    each.settings = vim.tbl_deep_extend('force', each.settings, settings)
     each:notify('workspace/didChangeConfiguration', { settings = each.settings })
   end
   vim.cmd.redrawstatus({ bang = true })
