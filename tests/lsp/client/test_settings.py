@@ -16,6 +16,10 @@ def test_without_settings_the_defaults_apply() -> None:
     assert parse({"port": None}) == SettingsLayer(EDITOR)
 
 
+def test_an_empty_object_may_be_a_list_as_lua_writes_it() -> None:
+    assert parse([]) == parse({"lacuna": []}) == SettingsLayer(EDITOR)
+
+
 def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
     wanted = SettingsLayer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
