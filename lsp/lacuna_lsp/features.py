@@ -61,6 +61,7 @@ def end(ls: Server, params: None) -> None:
 def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams | None = None) -> None:
     """Stores the paths of the client's folders."""
     ls.session.folders = settings.folders(ls.workspace.folders, ls.workspace.root_uri)
+    ls.engine.check()
 
 
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:

@@ -116,6 +116,29 @@ async def test_a_workspace_that_is_not_to_be_read(
         assert daemon.requests[0]["workspace"] == ""
 
 
+async def test_open_documents_follow_the_settings_and_the_folders(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    async def workspace() -> str:
+        assert await editor.suggest() == ["filled"]
+        editor.type("x + ")
+        return str(daemon.requests[-1]["workspace"])
+
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    await editor.initialize({"debounce": False}, folder=tmp_path)
+    editor.open("value = ¦\n", uri=(inner / "code.py").as_uri())
+    assert await workspace() == str(tmp_path)
+    for reads in (False, True):
+        editor.client.workspace_did_change_configuration(
+            types.DidChangeConfigurationParams({"debounce": False, "workspace": reads})
+        )
+        assert await workspace() == (str(tmp_path) if reads else "")
+    added = types.WorkspaceFoldersChangeEvent([types.WorkspaceFolder(inner.as_uri(), "inner")], [])
+    editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(added))
+    assert await workspace() == str(inner)
+
+
 async def test_a_service_with_another_model_is_told_once(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"model": "qwen2.5-coder-1.5b"})
     editor.client.workspace_did_change_configuration(
