@@ -72,6 +72,7 @@ async def did_change_configuration(ls: Server, params: types.DidChangeConfigurat
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
     ls.engine.check()
+    ls.loading.configured()
 
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:

@@ -52,12 +52,12 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
 @in_one_window
 async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode, daemon: Daemon) -> None:
     project = code.folder / "lacuna.toml"
-    project.write_text("max_tokens = 9\ncandidates = 4\n")
+    project.write_text("automatic = false\nmax_tokens = 9\ncandidates = 4\n")
     code.configure(candidates=2)
     async with code.restart():
         await code.run("Lacuna: Restart Language Server")
     project.unlink()
-    await code.status("ready")
+    await code.status("ready, .*, suggesting on request")
     await code.open("project.py", "a = ¦\n")
     await code.press("Alt+\\")
     await code.shows("a = «filled»")

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { Lacuna } from "./lacuna";
-import { toggle, turnDial } from "./status";
+import { turnDial } from "./status";
 
 let lacuna: Lacuna;
 
@@ -20,8 +20,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command("lacuna.discardEdit", () => review.decide(false)),
     command("lacuna.nextEdit", () => nextEdit.accept()),
     command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),
-    command("lacuna.toggle", () => toggle("enabled")),
-    command("lacuna.toggleAutomatic", () => toggle("automatic")),
+    command("lacuna.toggle", () => status.toggle("enabled")),
+    command("lacuna.toggleAutomatic", () => status.toggle("automatic")),
     command("lacuna.dial", () => turnDial()),
     command("lacuna.menu", () => status.menu()),
     command("lacuna.showOutput", () => output.show()),

@@ -192,7 +192,7 @@ export class Setup {
 }
 
 /** Whether the user has set a setting of Lacuna. */
-function isSet(name: string): boolean {
+export function isSet(name: string): boolean {
   const { globalValue, workspaceValue, workspaceFolderValue } =
     vscode.workspace.getConfiguration("lacuna").inspect(name) ?? {};
   return (globalValue ?? workspaceValue ?? workspaceFolderValue) !== undefined;

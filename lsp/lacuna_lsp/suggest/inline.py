@@ -194,7 +194,7 @@ class Inline:
     async def _suggested(self, state: DocumentState, request: Request) -> Answer:
         settings = self._session.settings
         if not settings.enabled or not (request.invoked or settings.automatic):
-            return Answer()
+            return Answer(why="suggestions are turned off")
         if off := request.document.languages & set(settings.disabled_languages):
             return Answer(why=f"suggestions are off for {min(off)}")
         if not request.invoked and (why := self._is_off(request)):

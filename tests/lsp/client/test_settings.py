@@ -104,6 +104,24 @@ async def test_what_is_wrong_in_a_file_is_shown_and_the_rest_holds(
         ]
 
 
+async def test_the_status_says_what_files_and_the_editor_turn_off(
+    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
+) -> None:
+    environment, own, project = configured
+    own.write_text("debounce = false\nautomatic = false\n")
+    project.write_text("enabled = false\n")
+    async with launched(environment) as editor:
+        await editor.initialize(folder=project.parent)
+        editor.open("value = ¦\n")
+        assert (editor.statuses[-1].enabled, editor.statuses[-1].automatic) == (False, False)
+        assert await editor.suggest(invoked=True) == []
+        assert editor.statuses[-1].nothing == "suggestions are turned off"
+        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"enabled": True}))
+        await until(lambda: editor.statuses[-1].enabled)
+        assert not editor.statuses[-1].automatic
+        assert await editor.suggest(invoked=True) == ["filled"]
+
+
 async def test_a_workspace_that_is_not_to_be_read(
     configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
 ) -> None:

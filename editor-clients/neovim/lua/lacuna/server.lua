@@ -212,7 +212,7 @@ end
 ---@param setting 'enabled'|'automatic'
 function M.toggle(setting)
   local client = M.client()
-  local value = client ~= nil and vim.tbl_get(client.settings, 'lacuna', setting) == false
+  local value = client ~= nil and not require('lacuna.status').is_on(client, setting)
   if M.set(setting, value) then
     M.say(('%s %s'):format(setting, value and 'on' or 'off'))
   end
