@@ -61,6 +61,7 @@ def end(ls: Server, params: None) -> None:
 def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams | None = None) -> None:
     """Stores the paths of the client's folders."""
     ls.session.folders = settings.folders(ls.workspace.folders, ls.workspace.root_uri)
+    ls.engine.check()
 
 
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
@@ -71,6 +72,7 @@ async def did_change_configuration(ls: Server, params: types.DidChangeConfigurat
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
     ls.engine.check()
+    ls.loading.configured()
 
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:

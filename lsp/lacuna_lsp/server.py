@@ -49,7 +49,7 @@ class Server(LanguageServer):
         for method in SESSION_METHODS:
             self.protocol.fm.builtin_features.pop(method)
         self.session = ClientSession(self.say)
-        self.loading = LoadingProgress(self, self.session.say_once)
+        self.loading = LoadingProgress(self, self.session)
         self.engine = ServiceConnection(locate, self.session, self._hear)
         self.next_edits = NextEdits(self.engine, self.session)
         self.inline = Inline(self.engine, self.session)

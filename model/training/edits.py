@@ -13,6 +13,7 @@ from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.next_edit.changes import hunks
 from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText
 from lacuna_model.text.diff import Hunk
+from lacuna_model.text.lines import lines_of
 from training.archives import Releases
 from training.corpus import SPLITS
 from training.packages import CorpusError, Package, Role
@@ -62,7 +63,7 @@ class EditExample(msgspec.Struct, frozen=True):
 
 def examples(before: str, after: Document, seed: int) -> list[EditExample]:
     """The examples of a file that was ``before``; two thirds of them have something to do, where there are so many."""
-    old, new = before.splitlines(keepends=True), after.text.splitlines(keepends=True)
+    old, new = lines_of(before, keepends=True), lines_of(after.text, keepends=True)
     changes = [part for hunk in hunks(before, after.text) for part in _parts(old, new, hunk)]
     found: dict[bool, list[EditExample]] = {True: [], False: []}
     for change, following in pairwise([*changes, None]):

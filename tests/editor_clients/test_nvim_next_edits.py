@@ -65,3 +65,14 @@ async def test_a_snippet_keeps_its_key(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.keys("one<Tab>two")
     await nvim.wait("import new_name # one and two")
     assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_lines_are_appended_at_the_end_of_a_file(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["width = 1\nheight = 2\n"], log_prob=-0.1)
+    file = await nvim.start("code.py", "import old_name\nwidth = 1\n", keys="wcwnew_name<Esc>")
+    await nvim.wait("width = 1 ⇥ next edit")
+    await nvim.keys("<Tab>")
+    await nvim.wait_ghost("height = 2")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("import new_name", "width = 1", "height = 2")
+    assert await nvim.saved(file) == "import new_name\nwidth = 1\nheight = 2\n"

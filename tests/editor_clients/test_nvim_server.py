@@ -159,12 +159,35 @@ async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim
     await nvim.command("Lacuna status")
     await nvim.wait("Lacuna: off, qwen2.5-coder-0.5b")
     await nvim.keys("A<M-\\>")
-    await nvim.wait("nothing to suggest here (Lacuna: off)")
+    await nvim.wait("nothing to suggest here (suggestions are turned off)")
     await nvim.keys("<Esc>")
     await nvim.command("Lacuna toggle")
     await nvim.command("Lacuna toggle automatic")
     await nvim.keys("A")
     await nvim.wait_ghost("filled")
+
+
+async def test_what_a_file_of_the_project_turns_off_is_shown_and_toggled(nvim: Neovim) -> None:
+    (nvim.folder / "lacuna.toml").write_text("enabled = false\n")
+    (nvim.folder / ".git").mkdir()
+    (nvim.folder / "code.py").write_text("value = \n")
+    await nvim.command("edit code.py")
+    await nvim.wait("Lacuna: off")
+    await nvim.command("Lacuna toggle")
+    await nvim.wait("Lacuna: ready")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+
+
+async def test_what_was_turned_off_stays_so_for_servers_that_start_later(nvim: Neovim) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.wait("Lacuna: on request")
+    first = await nvim.lua("return vim.lsp.get_clients()[1].id")
+    await nvim.command("Lacuna restart")
+    another = f"function() local one = vim.lsp.get_clients()[1]; return one and one.id ~= {first} end"
+    assert await nvim.lua(f"return vim.wait(30000, {another})")
+    assert await nvim.lua("return vim.lsp.get_clients()[1].settings.lacuna.automatic == false")
 
 
 async def test_a_missing_server_and_an_unmodifiable_buffer_are_reported(nvim: Neovim) -> None:

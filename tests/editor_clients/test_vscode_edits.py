@@ -55,6 +55,20 @@ async def test_alternatives_for_a_selection_are_previewed_in_its_place(code: VSC
 
 
 @in_one_window
+async def test_alternatives_for_a_text_that_has_changed_are_not_shown(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "width * height"], steps=100, pause=0.02)
+    file = await code.open("changed.py", "a = ¦old\nb = 1\n")
+    await code.press("Control+d")
+    await code.selected("Ln 1, Col 8 (3 selected)")
+    await code.press("Control+Alt+l", "r")
+    await until(lambda: daemon.requests)
+    await code.press("Home", "Enter")
+    await code.shows_message("Lacuna: the text has changed meanwhile")
+    await expect(code.choices).to_have_count(0)
+    await code.saved(file, "\na = old\nb = 1\n")
+
+
+@in_one_window
 async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["30"])
     other = code.folder / "fetch.py"

@@ -1,5 +1,7 @@
 """The server, the settings and the manifest of the extension, in a real VS Code."""
 
+import os
+import signal
 import sys
 import urllib.request
 
@@ -50,12 +52,12 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
 @in_one_window
 async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode, daemon: Daemon) -> None:
     project = code.folder / "lacuna.toml"
-    project.write_text("max_tokens = 9\ncandidates = 4\n")
+    project.write_text("automatic = false\nmax_tokens = 9\ncandidates = 4\n")
     code.configure(candidates=2)
     async with code.restart():
         await code.run("Lacuna: Restart Language Server")
     project.unlink()
-    await code.status("ready")
+    await code.status("ready, .*, suggesting on request")
     await code.open("project.py", "a = ¦\n")
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
@@ -77,6 +79,15 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
     await code.status("ready")
     await code.type("b + ")
     await code.shows("a = b + «filled»")
+
+
+@in_one_window
+async def test_a_command_that_is_no_list_is_that_of_a_program(code: VSCode, daemon: Daemon) -> None:
+    code.configure(command="lacuna-lsp-of-nowhere")
+    await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
+    await code.status("stopped")
+    code.configure()
+    await code.status("ready")
 
 
 @in_one_window
@@ -139,6 +150,19 @@ async def test_the_restart_command_restarts_the_server(code: VSCode, daemon: Dae
     await code.open("restarted.py", "¦\n")
     await code.type("a = ")
     await code.shows("a = «filled»")
+
+
+@in_one_window
+async def test_a_server_that_crashed_starts_again_with_the_settings_of_now(code: VSCode, daemon: Daemon) -> None:
+    await code.open("crashed.py", "a = ¦\n")
+    code.configure(automatic=False, maxTokens=7)
+    await code.status("ready, .*, suggesting on request")
+    (server,) = servers(str(daemon.folder))
+    async with code.restart():
+        os.kill(int(server), signal.SIGKILL)
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    assert daemon.requests[-1]["regions"][0]["max_tokens"] == 7
 
 
 @in_one_window

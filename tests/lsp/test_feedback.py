@@ -54,6 +54,41 @@ async def test_typing_something_else_counts_as_a_rejection(editor: Editor, daemo
     await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
 
 
+async def test_a_dismissed_suggestion_is_one_refusal(language_server: Path, daemon: Daemon) -> None:
+    before = counted(daemon)
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first(words)", "second(words)", "third(words)"])
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        items = await editor.items(invoked=True)
+        for item in items:
+            shown = as_json(editor, item)
+            editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": shown})
+        editor.type("x")
+        await editor.suggest()
+        await until(lambda: rejected(daemon, before) == len(items) == 3)
+    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
+    await until(file.exists)
+    assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}
+    assert rejected(daemon, before) == 3
+
+
+async def test_a_taken_suggestion_that_is_edited_is_not_refused(editor: Editor, daemon: Daemon) -> None:
+    before = counted(daemon)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    (item,) = await editor.items()
+    editor.type(str(item.insert_text))
+    assert item.command is not None
+    await editor.command(item.command.command, *(item.command.arguments or ()))
+    editor.delete(1)
+    await editor.suggest()
+    editor.type("x")
+    await editor.suggest()
+    await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
+    assert rejected(daemon, before) == 0
+
+
 async def test_a_move_of_the_cursor_rejects_nothing(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
     await editor.initialize(AT_ONCE)

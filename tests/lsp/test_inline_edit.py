@@ -75,6 +75,20 @@ async def test_one_place_at_a_time_and_the_next_after_its_acceptance(editor: Edi
     assert (await editor.command("lacuna.status"))["nextEdits"]["accepted"] == 2
 
 
+@pytest.mark.parametrize("mark", ["\f", "\v", "\x1c", "\x85", "\u2028"], ids=ascii)
+async def test_characters_that_end_no_line_of_an_editor_end_none(editor: Editor, mark: str) -> None:
+    await editor.initialize(ready=False)
+    editor.open(USES.replace("keep(", f"# {mark}\nkeep("))
+    renamed(editor)
+    (edit,) = await asked(editor)
+    assert edit["range"]["start"] == {"line": 14, "character": 0}
+    accept(editor, edit)
+    assert "keep(new_name, 1)" in editor.text
+    (edit,) = await asked(editor)
+    accept(editor, edit)
+    assert "old_name" not in editor.text
+
+
 async def test_a_dismissed_edit_does_not_come_back(editor: Editor) -> None:
     """vscode#256291: Escape is for good, and silences the other places until the user edits again."""
     await editor.initialize(ready=False)

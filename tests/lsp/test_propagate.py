@@ -61,6 +61,21 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, 
     ]
 
 
+async def test_lines_are_counted_as_the_editor_counts_them(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("# \f\u2028\n" * 4 + "load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    editor.delete(len("load_page"))
+    editor.type("fetch_page")
+    head, name, tail = editor.text.partition("make_item")
+    editor.before, editor.after = head + name, tail
+    editor.delete(len("make_item"))
+    editor.type("build_item")
+    place = {"line": 9, "character": 0}
+    await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place, "scope": "file"})
+    assert "fetch_page(a)\nload_page(b)" in editor.edited()
+    assert "build_item(c)\nbuild_item(d)" in editor.edited()
+
+
 async def test_what_follows_is_found_in_strings_comments_and_other_files(editor: Editor, tmp_path: Path) -> None:
     rest = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
     (tmp_path / "other.py").write_text(f"{rest}import brotli_codec\nbody = brotli_codec.compress(text)\n")

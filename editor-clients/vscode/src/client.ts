@@ -19,7 +19,7 @@ export class Client extends LanguageClient {
     const server = { command: program, args, options: { cwd: homedir() } };
     super("lacuna", "Lacuna", server, {
       documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
-      initializationOptions: settings(),
+      initializationOptions: settings, // read at each start, also after a crash
       initializationFailedHandler: () => false,
       outputChannel: output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,

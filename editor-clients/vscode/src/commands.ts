@@ -84,11 +84,13 @@ export class Commands {
     const { document, selection } = editor;
     const range = given ? this.range(given) : selection.isEmpty ? code(document, selection.active.line) : selection;
     const argument = given ?? { textDocument: identifier(document), range: this.plain(range) };
+    const { version } = document;
     const { alternatives = [] } = await this.run<Outcome>("Regenerating", "lacuna.regenerate", {
       ...argument,
       choose: false,
     });
-    if (alternatives.length > 0) await choose(editor, range, alternatives);
+    if (document.version !== version) say("the text has changed meanwhile");
+    else if (alternatives.length > 0) await choose(editor, range, alternatives);
     else say("nothing else was found for this place");
   }
 

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { Lacuna } from "./lacuna";
-import { toggle, turnDial } from "./status";
+import { turnDial } from "./status";
 
 let lacuna: Lacuna;
 
@@ -20,8 +20,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command("lacuna.discardEdit", () => review.decide(false)),
     command("lacuna.nextEdit", () => nextEdit.accept()),
     command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),
-    command("lacuna.toggle", () => toggle("enabled")),
-    command("lacuna.toggleAutomatic", () => toggle("automatic")),
+    command("lacuna.toggle", () => status.toggle("enabled")),
+    command("lacuna.toggleAutomatic", () => status.toggle("automatic")),
     command("lacuna.dial", () => turnDial()),
     command("lacuna.menu", () => status.menu()),
     command("lacuna.showOutput", () => output.show()),
@@ -30,9 +30,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeTextDocument((event) => nextEdit.changed(event)),
     vscode.workspace.onDidChangeConfiguration((event) => lacuna.configure(event)),
     vscode.window.onDidChangeActiveTextEditor((editor) => lacuna.focus(editor)),
-    vscode.window.onDidChangeTextEditorSelection((event) => lacuna.focus(event.textEditor)),
     vscode.window.onDidChangeActiveTextEditor((editor) => nextEdit.moved(editor)),
-    vscode.window.onDidChangeTextEditorSelection((event) => nextEdit.moved(event.textEditor)),
+    vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
+      // The output that is shown beside the code moves its cursor, too.
+      if (textEditor !== vscode.window.activeTextEditor) return;
+      lacuna.focus(textEditor);
+      nextEdit.moved(textEditor);
+    }),
     vscode.window.tabGroups.onDidChangeTabs((event) => nextEdit.closed(event)),
     vscode.window.tabGroups.onDidChangeTabs((event) => review.closed(event)),
   );

@@ -33,9 +33,10 @@ export class Lacuna implements vscode.Disposable {
     });
   }
 
-  /** Starts the server, or restarts it. Several calls run one after the other. */
+  /** Starts the server, or restarts it. Several calls run one after the other, also behind one that failed. */
   restart(): Promise<void> {
     this.turn = this.turn
+      .catch(() => undefined)
       .then(() => this.changed(State.Starting)) // the old server's state no longer counts
       .then(() => this.end())
       .then(() => this.start());
@@ -43,7 +44,7 @@ export class Lacuna implements vscode.Disposable {
   }
 
   stop(): Promise<void> {
-    this.turn = this.turn.then(() => this.end());
+    this.turn = this.turn.catch(() => undefined).then(() => this.end());
     return this.turn;
   }
 

@@ -10,6 +10,7 @@ const AT_ONCE_MS = 500;
 
 export class Progress {
   private busy = false;
+  private token: ProgressToken | undefined;
   private shown: vscode.Progress<{ message?: string; increment?: number }> | undefined;
   private end = (): void => {};
   private percentage = 0;
@@ -35,6 +36,7 @@ export class Progress {
       });
     }, AT_ONCE_MS);
     this.busy = true;
+    this.token = undefined;
     void over.then(() => {
       clearTimeout(waiting);
       this.busy = false;
@@ -43,10 +45,15 @@ export class Progress {
     return working;
   }
 
-  /** Middleware: shows the server's progress reports for a command that runs here. The client shows all others. */
+  /**
+   * Middleware: shows the server's progress reports for a command that runs here, which alone can be cancelled. The
+   * client shows all others, such as that of the model's loading.
+   */
   readonly handle = (token: ProgressToken, report: Report, next: HandleWorkDoneProgressSignature): void => {
-    if (report.kind === "end") this.end();
-    if (!this.busy || report.kind === "end") {
+    if (this.busy && report.kind === "begin" && report.cancellable) this.token ??= token;
+    const own = this.busy && token === this.token;
+    if (own && report.kind === "end") this.end();
+    if (!own || report.kind === "end") {
       next(token, report);
       return;
     }

@@ -53,7 +53,8 @@ export class Setup {
 
   /** The command that starts the language server, or undefined if there is none yet. */
   command(): string[] | undefined {
-    const configured = vscode.workspace.getConfiguration("lacuna").get<string[]>("command", []);
+    const given = vscode.workspace.getConfiguration("lacuna").get<unknown>("command", []);
+    const configured = (Array.isArray(given) ? given : [given]).map(String); // a text is a program without arguments
     if (isSet("command") || find(configured[0] ?? "")) return configured;
     return this.isDone() ? [this.own(), "-I", "-m", "lacuna_lsp"] : undefined;
   }
@@ -191,7 +192,7 @@ export class Setup {
 }
 
 /** Whether the user has set a setting of Lacuna. */
-function isSet(name: string): boolean {
+export function isSet(name: string): boolean {
   const { globalValue, workspaceValue, workspaceFolderValue } =
     vscode.workspace.getConfiguration("lacuna").inspect(name) ?? {};
   return (globalValue ?? workspaceValue ?? workspaceFolderValue) !== undefined;

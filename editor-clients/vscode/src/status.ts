@@ -1,6 +1,7 @@
 /** Shows the engine's state in the status bar, with a menu. */
 
 import * as vscode from "vscode";
+import { isSet } from "./setup";
 
 /** The engine's state, as the server reports it. The last three mean that the server itself does not run. */
 export interface News {
@@ -14,7 +15,12 @@ export interface News {
   nothing?: string;
   /** How many suggestions for the cursor's place were held back as unsure. */
   held?: number;
+  /** The settings as they hold for the server, also from files. */
+  enabled?: boolean;
+  automatic?: boolean;
 }
+
+type Toggled = "enabled" | "automatic";
 
 /** What the user reads in place of the name of a state. */
 const WORDS: Partial<Record<News["state"], string>> = { lost: "connection lost", unreachable: "no engine" };
@@ -34,8 +40,8 @@ export class Status implements vscode.Disposable {
   }
 
   show(news: News): void {
-    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
+    const [enabled, automatic] = [this.isOn("enabled"), this.isOn("automatic")];
     const failing = news.health === "error";
     const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? "sparkle" : "loading~spin";
     this.item.text = `$(${icon}) Lacuna: ${inShort(news, enabled, automatic)}`;
@@ -54,12 +60,12 @@ export class Status implements vscode.Disposable {
   }
 
   async menu(): Promise<void> {
-    const { enabled, automatic, suggest } = vscode.workspace.getConfiguration("lacuna");
+    const { suggest } = vscode.workspace.getConfiguration("lacuna");
     const entries = [
       ...(this.news.held ? [{ label: `Show what was held back as unsure (${ASK})`, command: "lacuna.suggest" }] : []),
-      { label: enabled ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
+      { label: this.isOn("enabled") ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
       {
-        label: automatic ? "Suggest only on request" : "Suggest while typing",
+        label: this.isOn("automatic") ? "Suggest only on request" : "Suggest while typing",
         command: "lacuna.toggleAutomatic",
       },
       { label: `Suggest less or more (${suggest})`, command: "lacuna.dial" },
@@ -78,8 +84,21 @@ export class Status implements vscode.Disposable {
     if (chosen) await vscode.commands.executeCommand(chosen.command);
   }
 
+  /** Toggles a setting: in the workspace if it is set there, otherwise for the user. */
+  async toggle(name: Toggled): Promise<void> {
+    const configuration = vscode.workspace.getConfiguration("lacuna");
+    const here = configuration.inspect(name)?.workspaceValue !== undefined;
+    await configuration.update(name, !this.isOn(name), !here);
+  }
+
   dispose(): void {
     this.item.dispose();
+  }
+
+  /** Whether a setting is on: the user's own, or else what the server knows of files with settings. */
+  private isOn(name: Toggled): boolean {
+    const own = vscode.workspace.getConfiguration("lacuna").get(name, true);
+    return isSet(name) ? own : (this.news[name] ?? own);
   }
 }
 
@@ -89,13 +108,6 @@ function inShort({ state, health, fraction, held }: News, enabled: boolean, auto
   if (state === "loading") return `loading ${Math.round(100 * (fraction ?? 0))} %`;
   if (state !== "ready") return WORDS[state] ?? state;
   return held ? `${held} held back` : automatic ? "ready" : "on request";
-}
-
-/** Toggles a boolean setting: in the workspace if it is set there, otherwise for the user. */
-export async function toggle(name: "enabled" | "automatic"): Promise<void> {
-  const configuration = vscode.workspace.getConfiguration("lacuna");
-  const here = configuration.inspect(name)?.workspaceValue !== undefined;
-  await configuration.update(name, !configuration.get(name), !here);
 }
 
 const PLACES = ["quiet", "normal", "bold"];

@@ -5,13 +5,13 @@ A progress bar is shown while the model loads, and a message when something fail
 
 import asyncio
 import uuid
-from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.protocol import STATUS
 from lacuna_lsp.client.settings import hears_status, shows_progress
 
@@ -45,9 +45,9 @@ class News(msgspec.Struct, frozen=True):
 class LoadingProgress:
     """Shows the changes of the engine's state to one client."""
 
-    def __init__(self, server: LanguageServer, say_once: Callable[[str], None]) -> None:
+    def __init__(self, server: LanguageServer, session: ClientSession) -> None:
         self._server = server
-        self._say_once = say_once
+        self._session = session
         self._news: asyncio.Queue[News] = asyncio.Queue()
         self._token = ""
         self._outages = 0
@@ -73,9 +73,15 @@ class LoadingProgress:
             self._held = held
             self._notify()
 
+    def configured(self) -> None:
+        """Takes in that the settings have changed, for the same clients."""
+        self._notify()
+
     def status(self) -> dict[str, Any]:
         """Returns the parameters of the notification."""
-        return {**self._heard.status(), "nothing": self._nothing, "held": int(self._held)}
+        settings = self._session.settings
+        on = {"enabled": settings.enabled, "automatic": settings.automatic}
+        return {**self._heard.status(), **on, "nothing": self._nothing, "held": int(self._held)}
 
     def _notify(self, nothing: str = "") -> None:
         """Sends the state; ``nothing`` is told once, with the answer that it is about."""
@@ -98,9 +104,9 @@ class LoadingProgress:
                 self._end(news)
             if news.state == "lost":
                 self._outages += 1
-                self._say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
+                self._session.say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
             elif news.state in ("unreachable", "failed"):
-                self._say_once(f"No engine: {news.message}")
+                self._session.say_once(f"No engine: {news.message}")
 
     async def _loading(self, news: News) -> None:
         progress, percentage = self._server.work_done_progress, round(100 * news.fraction)

@@ -73,8 +73,11 @@ def of_files(paths: Sequence[str]) -> list[SettingsLayer]:
 
 
 def parse(values: object) -> SettingsLayer:
-    """Returns the settings in ``values`` by their names in Python; one that is null counts as not sent."""
-    if values is None:
+    """Returns the settings in ``values`` by their names in Python; one that is null counts as not sent.
+
+    Lua writes an empty object as ``[]``.
+    """
+    if values is None or values == []:
         return SettingsLayer(EDITOR)
     if not isinstance(values, Mapping):
         return SettingsLayer(EDITOR, problems=(f"the settings are not an object: {values!r}",))
@@ -99,4 +102,5 @@ def _checked(name: str, value: object) -> dict[str, Any]:
 def section(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the part under ``lacuna`` if the client sends its whole configuration, else all of ``values``."""
     inner = values.get("lacuna")
+    inner = {} if inner == [] else inner
     return inner if isinstance(inner, Mapping) else values

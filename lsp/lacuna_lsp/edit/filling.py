@@ -99,7 +99,7 @@ async def followed(ls: Server, wanted: Propagate) -> tuple[Refactoring, list[Sou
     """
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
-    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position))
+    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, wanted.position.line)
     language = new.language.name
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
     looked_at, _ = await sources(ls, where, frozenset([language]))
@@ -116,9 +116,9 @@ def _by_tokens(change: RecentChange, new: Source, looked_at: Sequence[Source]) -
     return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
 
 
-def _change_at(old: str, new: Source, at: int) -> RecentChange:
-    """Returns the change nearest to byte ``at`` of the new text; raises RequestError if the texts are equal."""
-    hunk = nearest(hunks(old, new.text), new.data[:at].count(b"\n"))
+def _change_at(old: str, new: Source, row: int) -> RecentChange:
+    """Returns the change nearest to a line of the new text; raises RequestError if the texts are equal."""
+    hunk = nearest(hunks(old, new.text), row)
     if hunk is None:
         raise RequestError("nothing has been changed in this file since it was saved")
     return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk, new.language)

@@ -68,6 +68,7 @@ class ServiceConnection:
         self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()
         self._reads_here = False
+        self._folders: dict[str, str] = {}  # the workspaces that the open documents were sent with, by their uris
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
@@ -118,7 +119,15 @@ class ServiceConnection:
                     await self._awake.wait()
 
     def check(self) -> None:
-        """Looks at the service's state again, because the settings have changed."""
+        """Looks at the service's state again, because the settings or the folders have changed.
+
+        Documents whose workspace is another one now are opened again.
+        """
+        for document in self._session.documents.values():
+            before = self._folders.get(document.uri)
+            if before is not None and before != self._session.workspace(document.path):
+                self._workspaces.closed(before if self._reads_here else "", document.path)
+                self.open(document)
         self._awake.set()
 
     def _compare(self, model: str) -> None:
@@ -152,6 +161,7 @@ class ServiceConnection:
         if document.size > MAX_DOCUMENT_BYTES:
             return
         opened = self._opened(document)
+        self._folders[document.uri] = opened.workspace
         self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
         self._client.open(opened)
         if self.news.state == "failed":  # then the service loads the model again
@@ -174,6 +184,7 @@ class ServiceConnection:
 
     def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
+        self._folders.pop(document.uri, None)
         self._workspaces.closed(self._read_here(document.path), document.path)
         self._client.close(document.uri)
 

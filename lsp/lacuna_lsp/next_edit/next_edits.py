@@ -20,6 +20,7 @@ from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.lines import lines_of
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)
@@ -281,7 +282,7 @@ def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bo
     """Whether a document became what an offer would make of it."""
     if offer.uri != after.uri:
         return False
-    lines = before.text.decode().splitlines(keepends=True)
+    lines = lines_of(before.text.decode(), keepends=True)
     if "".join(lines[offer.row : offer.end_row]) != offer.old:
         return False
     made = "".join([*lines[: offer.row], offer.new, *lines[offer.end_row :]])

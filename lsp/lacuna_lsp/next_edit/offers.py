@@ -24,6 +24,7 @@ from lacuna_model.next_edit.following import SURE, Candidate, applied, candidate
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import common_ends
+from lacuna_model.text.lines import line_starts, lines_of
 from lacuna_server.wire.protocol import ServiceError
 
 ACCEPTED = "lacuna.acceptedEdit"
@@ -113,7 +114,7 @@ def offers(
 
 def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
     """Returns a candidate with the odds that a message about its line gives it."""
-    message = told.get(text.count("\n", 0, one.place.start), "") if told else ""
+    message = told.get(len(line_starts(text[: one.place.start])) - 1, "") if told else ""
     names = [name for name in one.place.pattern.literals if is_name(name) and len(name) > 1]
     if not any(re.search(rf"\b{re.escape(name)}\b", message) for name in names):
         return one
@@ -123,7 +124,7 @@ def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
 
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
     """Yields the lines that the candidates change; those of neighbouring lines are one offer."""
-    before, after = text.splitlines(keepends=True), applied(text, picked).splitlines(keepends=True)
+    before, after = lines_of(text, keepends=True), lines_of(applied(text, picked), keepends=True)
     starts = [*accumulate(map(len, before), initial=0)]
     for hunk in hunks(text, "".join(after)):
         low, high = starts[hunk.start], starts[hunk.end]
@@ -180,7 +181,7 @@ async def near(
     """
     if engine.news.state != "ready":
         raise UnfinishedError(f"the engine is not ready: {engine.news.state}")
-    lines = document.text.decode().splitlines(keepends=True)
+    lines = lines_of(document.text.decode(), keepends=True)
     first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
     if not "".join(lines[first:last]).strip():
         return []
@@ -215,7 +216,7 @@ def _brings_back(offer: Offer, past: Sequence[PastChange]) -> bool:
 
 
 def _stripped_lines(text: str) -> set[str]:
-    return {line.strip() for line in text.splitlines() if line.strip()}
+    return {line.strip() for line in lines_of(text) if line.strip()}
 
 
 def window(change: RecentChange, count: int, row: int, *, made_for_it: bool) -> tuple[int, int]:
@@ -228,7 +229,7 @@ def window(change: RecentChange, count: int, row: int, *, made_for_it: bool) -> 
 
 def around(path: str, change: RecentChange) -> PastChange:
     """Returns a change with some lines around it."""
-    old, new, hunk = change.old.text.splitlines(), change.new.text.splitlines(), change.hunk
+    old, new, hunk = lines_of(change.old.text), lines_of(change.new.text), change.hunk
     before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
     texts = [*before, *old[hunk.start : hunk.end], *after], [*before, *new[hunk.new_start : hunk.new_end], *after]
     return PastChange(path, *map("\n".join, texts))
@@ -237,7 +238,7 @@ def around(path: str, change: RecentChange) -> PastChange:
 def _offers(
     uri: str, lines: Sequence[str], first: int, last: int, fill: str, log_probs: Sequence[float]
 ) -> Iterator[Offer]:
-    before, after = lines[first:last], fill.splitlines(keepends=True)
+    before, after = lines[first:last], lines_of(fill, keepends=True)
     for hunk in hunks("".join(before), fill):
         # Where lines are deleted, the line after them says how sure the model is.
         rows = log_probs[hunk.new_start : max(hunk.new_end, hunk.new_start + 1)]

@@ -171,14 +171,21 @@ class DocumentState:
 
     def refused(self, cursor: Edit) -> tuple[Suggestion, Sequence[int]] | None:
         """Returns what is shown, and shown no more, if the user has typed something else up to a cursor."""
-        if self._shown is None:
+        if self._shown is None or self._shown[0].is_answered:
             return None
         suggestion, texts = self._shown
         typed = suggestion.typed(cursor) or ""
         if not 0 < min(num_off(text, typed) for _, text in texts) <= MAX_TYPED:
             return None
-        self._shown, self._refused = None, suggestion
+        self._shown = None
+        self.answered(suggestion, refused=True)
         return suggestion, [index for index, _ in texts]
+
+    def answered(self, suggestion: Suggestion, *, refused: bool) -> None:
+        """Records that the user has taken or refused a suggestion: what they type over it later is no refusal."""
+        suggestion.is_answered = True
+        if refused:
+            self._refused = suggestion
 
     def follows_refusal(self, suggestion: Suggestion) -> bool:
         """Whether the user has typed over another suggestion, or this one, earlier in its line."""

@@ -194,7 +194,7 @@ class Inline:
     async def _suggested(self, state: DocumentState, request: Request) -> Answer:
         settings = self._session.settings
         if not settings.enabled or not (request.invoked or settings.automatic):
-            return Answer()
+            return Answer(why="suggestions are turned off")
         if off := request.document.languages & set(settings.disabled_languages):
             return Answer(why=f"suggestions are off for {min(off)}")
         if not request.invoked and (why := self._is_off(request)):
@@ -366,8 +366,10 @@ class Inline:
         self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
-                if kind in ANSWERS:
+                if kind in ANSWERS and not suggestion.is_answered:
                     self._calmness.answered(_language(state), suggestion.where, ANSWERS[kind])
+                if kind in ("accepted", "rejected"):
+                    state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
 

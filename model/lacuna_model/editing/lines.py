@@ -8,6 +8,7 @@ from itertools import takewhile
 from lacuna_model.editing.names import COMMENT
 from lacuna_model.text import diff
 from lacuna_model.text.diff import Kind
+from lacuna_model.text.lines import lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def without_losses(old: str, new: str) -> str:
 
 def carried(log_probs: Sequence[float], written: str, whole: str) -> tuple[float, ...]:
     """The log-probability of each line of ``whole``: that of the written line, 0 for a line that was put back."""
-    before, after = written.splitlines(), whole.splitlines()
+    before, after = lines_of(written), lines_of(whole)
     found = [0.0] * len(after)
     for row, new_row in diff.pairs(before, after):
         if row < len(log_probs):

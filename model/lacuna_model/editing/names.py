@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.text.lines import line_starts, lines_of
 
 Span = tuple[int, int]
 # A line that is a comment in one of the usual notations.
@@ -177,9 +178,9 @@ def _declared(node: Node) -> Node | None:
 
 def _in_lines(text: bytes, start: int, end: int, *, keyed: bool) -> list[Name]:
     whole = text.decode(errors="replace")
-    first, last = text[:start].count(b"\n"), text[:end].count(b"\n")
+    first, last = (len(line_starts(text[:place])) - 1 for place in (start, end))
     found, section = list[Name](), ""
-    for row, line in enumerate(whole.splitlines()):
+    for row, line in enumerate(lines_of(whole)):
         kinds = range(len(_LINES)) if keyed else (0,)
         kind, match = next(((kind, match) for kind in kinds if (match := _LINES[kind].match(line))), (0, None))
         if match is None or _COMMENT.match(line):
@@ -187,7 +188,7 @@ def _in_lines(text: bytes, start: int, end: int, *, keyed: bool) -> list[Name]:
         name = match[1].strip()
         within = (section,) if kind == _KEY else ()
         section = name if kind == _SECTION else section
-        if first <= row < last or (row == last and not text[:end].endswith(b"\n")):
+        if first <= row < last or (row == last and not text[:end].endswith((b"\r", b"\n"))):
             found.append(Name(name, within, line.strip()))
     return found
 

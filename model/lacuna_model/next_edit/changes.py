@@ -10,6 +10,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text import diff
 from lacuna_model.text.diff import Hunk
+from lacuna_model.text.lines import lines_of
 
 MAX_TOKENS = 400  # a larger change is no rule for others
 MAX_COMPARED = 2_000_000  # pairs of equal items: about a second
@@ -22,7 +23,7 @@ def hunks(old: str, new: str) -> list[Hunk]:
     Where a comparison of all lines would take long, lines that occur once in both texts are compared first, and then
     what stands between them. Where that would still take long, it is one place.
     """
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = lines_of(old, keepends=True), lines_of(new, keepends=True)
     whole = _trimmed(before, after, Hunk(0, len(before), 0, len(after)))
     if _is_comparable(before, after, whole):
         return _compared(before, after, whole)
@@ -97,7 +98,7 @@ class RecentChange:
     @cached_property
     def lines(self) -> tuple[str, str]:
         """The old and the new lines of the hunk, without blanks at their ends."""
-        old, new, hunk = self.old.text.splitlines(keepends=True), self.new.text.splitlines(keepends=True), self.hunk
+        old, new, hunk = lines_of(self.old.text, keepends=True), lines_of(self.new.text, keepends=True), self.hunk
         texts = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
         return "".join(texts[0]).strip(), "".join(texts[1]).strip()
 
@@ -115,7 +116,7 @@ class RecentChange:
 
 def _span(tokens: TokenizedText, start: int, end: int) -> tuple[int, int]:
     """Returns the token indexes of a range of lines."""
-    lines = tokens.text.splitlines(keepends=True)
+    lines = lines_of(tokens.text, keepends=True)
     first = sum(map(len, lines[:start]))
     last = first + sum(map(len, lines[start:end]))
     return tokens.index_at(first), tokens.index_at(last)

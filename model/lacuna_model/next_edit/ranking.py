@@ -19,7 +19,7 @@ from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
-from lacuna_model.text.lines import line_starts
+from lacuna_model.text.lines import line_starts, lines_of
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
@@ -76,7 +76,7 @@ class Surroundings:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return self._tokens.text.splitlines()
+        return lines_of(self._tokens.text)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -299,7 +299,7 @@ def _letters(texts: Sequence[str]) -> str:
 
 def _declares(change: RecentChange, name: str) -> float:
     """Whether the changed lines seem to declare a name."""
-    text = change.old.text.splitlines()[change.hunk.start : change.hunk.end]
+    text = lines_of(change.old.text)[change.hunk.start : change.hunk.end]
     lines = [line for line in text if re.search(rf"\b{re.escape(name)}\b", line)]
     assigned = re.compile(rf"^\s*(?:[\w,\s*]*\b)?{re.escape(name)}\b[\w\s,\[\]:*.]*(?::=|=(?!=))")
     return float(any(_DECLARES.search(line) or assigned.match(line) for line in lines))

@@ -56,6 +56,7 @@ def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
 
 
 LINE_END = re.compile(r"\r\n?|\n")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 BYTE_LINE_END = re.compile(rb"\r\n?|\n")
 # The end of a line below which a block stands.
 OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
@@ -72,6 +73,14 @@ def line_starts(text: str | bytes) -> list[int]:
     if isinstance(text, str):
         return [0, *(end.end() for end in LINE_END.finditer(text))]
     return [0, *(end.end() for end in BYTE_LINE_END.finditer(text))]
+
+
+def lines_of(text: str, *, keepends: bool = False) -> list[str]:
+    """The lines of a text as editors count them, without an empty one at its end.
+
+    ``str.splitlines`` ends lines at form feeds, U+0085, U+2028 and others, too.
+    """
+    return [line if keepends else line.rstrip("\r\n") for line in _LINE.findall(text)]
 
 
 def first_of(text: str) -> str:

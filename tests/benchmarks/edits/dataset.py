@@ -9,6 +9,7 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text import diff
+from lacuna_model.text.lines import lines_of
 from training.edits import EditExample
 from training.rows.samples import edits
 
@@ -44,7 +45,7 @@ class EditCase(msgspec.Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The lines of the text before the commit, with their endings."""
-        return self.before.splitlines(keepends=True)
+        return lines_of(self.before, keepends=True)
 
     @property
     def after_first(self) -> list[str]:
@@ -67,10 +68,10 @@ def replaced(lines: list[str], edit: LineEdit) -> list[str]:
 
 def of_example(one: EditExample, name: str) -> EditCase:
     """A change of a package, and what follows it within the lines below, as a case; nothing may follow."""
-    above, was, below = (text.splitlines(keepends=True) for text in (one.prefix, one.old, one.standing))
+    above, was, below = (lines_of(text, keepends=True) for text in (one.prefix, one.old, one.standing))
     first, start = len(above), len(above) + len(was)
-    changes = [LineEdit(first, start, _bare(one.new.splitlines(keepends=True)))]
-    for hunk in diff.hunks(below, after := one.updated.splitlines(keepends=True)):
+    changes = [LineEdit(first, start, _bare(lines_of(one.new, keepends=True)))]
+    for hunk in diff.hunks(below, after := lines_of(one.updated, keepends=True)):
         new = _bare(after[hunk.new_start : hunk.new_end])
         changes.append(LineEdit(start + hunk.start, start + hunk.end, new))
     text = one.prefix + one.old + one.standing + one.suffix

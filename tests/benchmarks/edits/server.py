@@ -25,6 +25,7 @@ from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.text.lines import lines_of
 from training.options import ModelOption
 
 ALL_AT_ONCE, ONE_BY_ONE = "all at once", "one by one"
@@ -60,7 +61,7 @@ class Committer:
         else:
             ms = await self._one_by_one(mine, first.start + max(len(first.new) - 1, 0), began, case)
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(mine.uri)))
-        verdict = judge(case, mine.text.decode().splitlines(keepends=True))
+        verdict = judge(case, lines_of(mine.text.decode(), keepends=True))
         return Answered(way, case.id, case.kind, case.language, verdict, round(ms, 1))
 
     def _open(self, case: EditCase) -> ClientDocument:
@@ -113,7 +114,7 @@ class Committer:
                 break
             span, text = _range(_get(edits[0], "range")), _get(edits[0], "text")
             self._change(mine, span, text)
-            wrong = judge(case, mine.text.decode().splitlines(keepends=True)).wrong
+            wrong = judge(case, lines_of(mine.text.decode(), keepends=True)).wrong
             last = text.split("\n")[-1]
             at = types.Position(span.start.line + text.count("\n"), len(last))
             if (command := _get(edits[0], "command")) is not None:

@@ -24,6 +24,7 @@ from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
+from lacuna_model.text.lines import lines_of
 
 RIDGE = 0.3
 STEPS = 60
@@ -68,7 +69,7 @@ def _is_right(case: EditCase, tokens: TokenizedText, one: Candidate, truths: Seq
     old = tokens.texts[place.first : place.last]
     begin, end = tokens.all[place.first].start, max(tokens.all[place.last - 1].end, place.end)
     new = TokenizedText(tokens.text[begin : place.start] + place.text + tokens.text[place.end : end]).texts
-    for hunk in line_edits(given, text.splitlines(keepends=True)):
+    for hunk in line_edits(given, lines_of(text, keepends=True)):
         for truth in truths:
             if truth.start <= hunk.start and hunk.end <= truth.end:
                 line = TokenizedText("".join(truth.new)).texts
@@ -120,7 +121,7 @@ def crossed(cases: Sequence[EditCase], found: Sequence[Example], names: Sequence
                 own = weights[case.id.split("@")[0]]
                 picked = chosen([rated(one, own) for one in found if one.case is case], least)
                 text = applied("".join(case.after_first), picked)
-                verdicts.append(judge(case, text.splitlines(keepends=True)))
+                verdicts.append(judge(case, lines_of(text, keepends=True)))
             counted = ("expected", "found", "offered", "wrong")
             counts = {name: sum(getattr(one, name) for one in verdicts) for name in counted}
             rows.append({"kind": kind, "from": least, **counts})

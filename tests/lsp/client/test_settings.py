@@ -16,6 +16,10 @@ def test_without_settings_the_defaults_apply() -> None:
     assert parse({"port": None}) == SettingsLayer(EDITOR)
 
 
+def test_an_empty_object_may_be_a_list_as_lua_writes_it() -> None:
+    assert parse([]) == parse({"lacuna": []}) == SettingsLayer(EDITOR)
+
+
 def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
     wanted = SettingsLayer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
@@ -100,6 +104,24 @@ async def test_what_is_wrong_in_a_file_is_shown_and_the_rest_holds(
         ]
 
 
+async def test_the_status_says_what_files_and_the_editor_turn_off(
+    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
+) -> None:
+    environment, own, project = configured
+    own.write_text("debounce = false\nautomatic = false\n")
+    project.write_text("enabled = false\n")
+    async with launched(environment) as editor:
+        await editor.initialize(folder=project.parent)
+        editor.open("value = ¦\n")
+        assert (editor.statuses[-1].enabled, editor.statuses[-1].automatic) == (False, False)
+        assert await editor.suggest(invoked=True) == []
+        assert editor.statuses[-1].nothing == "suggestions are turned off"
+        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"enabled": True}))
+        await until(lambda: editor.statuses[-1].enabled)
+        assert not editor.statuses[-1].automatic
+        assert await editor.suggest(invoked=True) == ["filled"]
+
+
 async def test_a_workspace_that_is_not_to_be_read(
     configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
 ) -> None:
@@ -110,6 +132,29 @@ async def test_a_workspace_that_is_not_to_be_read(
         editor.open("value = ¦\n", uri=(project.parent / "code.py").as_uri())
         assert await editor.suggest() == ["filled"]
         assert daemon.requests[0]["workspace"] == ""
+
+
+async def test_open_documents_follow_the_settings_and_the_folders(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    async def workspace() -> str:
+        assert await editor.suggest() == ["filled"]
+        editor.type("x + ")
+        return str(daemon.requests[-1]["workspace"])
+
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    await editor.initialize({"debounce": False}, folder=tmp_path)
+    editor.open("value = ¦\n", uri=(inner / "code.py").as_uri())
+    assert await workspace() == str(tmp_path)
+    for reads in (False, True):
+        editor.client.workspace_did_change_configuration(
+            types.DidChangeConfigurationParams({"debounce": False, "workspace": reads})
+        )
+        assert await workspace() == (str(tmp_path) if reads else "")
+    added = types.WorkspaceFoldersChangeEvent([types.WorkspaceFolder(inner.as_uri(), "inner")], [])
+    editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(added))
+    assert await workspace() == str(inner)
 
 
 async def test_a_service_with_another_model_is_told_once(editor: Editor, daemon: Daemon) -> None:

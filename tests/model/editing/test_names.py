@@ -46,6 +46,12 @@ def test_names_of_a_function_that_reaches_beyond_the_bytes_are_local() -> None:
     assert (one.text, one.local, one.until) == ("x", True, len(text) - 1)
 
 
+def test_lines_end_as_in_editors() -> None:
+    text = "# \u2028\f\n[a]\nx = 1\n[b]\ny = 1\n".encode()
+    start = text.index(b"[a]")
+    assert [one.text for one in names(text, start, text.index(b"[b]"), None, keyed=True)] == ["a", "x"]
+
+
 def test_the_names_beside_the_lines_are_not_those_of_the_lines() -> None:
     text = b"[a]\nx = 1\n[b]\ny = 1\n"
     one = AskedChange(text, 0, 10, Asked(""), "a.ini")

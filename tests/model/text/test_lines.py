@@ -10,6 +10,7 @@ from lacuna_model.text.lines import (
     last_written,
     line_starts,
     lines_down,
+    lines_of,
     lines_up,
     newline_of,
     splice,
@@ -47,6 +48,12 @@ def test_ranges_are_replaced_and_nothing_else(given_: tuple[bytes, list[Edit]]) 
 
 
 LINES = st.text(alphabet="ab \t\r\n", max_size=20)
+
+
+@given(st.text(alphabet="a\r\n\f\v\x1c\x85\u2028", max_size=20))
+def test_lines_end_where_those_of_bytes_do(text: str) -> None:
+    assert [line.encode() for line in lines_of(text, keepends=True)] == text.encode().splitlines(keepends=True)
+    assert [line.encode() for line in lines_of(text)] == text.encode().splitlines()
 
 
 @given(LINES)

@@ -15,7 +15,8 @@ local DEFAULTS = { ['next-edit'] = '<Tab>', ['dismiss-edit'] = '<Esc>' }
 ---@field buf integer
 ---@field tick integer the buffer's changedtick that the edit is for
 ---@field edit table an edit of textDocument/copilotInlineEdit
----@field first integer its first row, from 0
+---@field text string its text; where it appends lines to the buffer, without their last line ending
+---@field first integer its first row, from 0; where it appends lines, the buffer's last row
 ---@field last integer its last row
 
 local shown ---@type lacuna.NextEdit?
@@ -54,7 +55,7 @@ end
 
 --- Draw the hint at the place, and at the cursor if the place is out of sight; at the place itself, draw the edit.
 local function draw()
-  local buf, last = shown.buf, math.min(shown.last, vim.api.nvim_buf_line_count(shown.buf) - 1)
+  local buf, last = shown.buf, shown.last
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
   if not at_edit() then
     local hint = { { '⇥ next edit', 'LacunaCount' } }
@@ -66,7 +67,7 @@ local function draw()
     end
     return
   end
-  local lines = vim.split(shown.edit.text, '\r?\n')
+  local lines = vim.split(shown.text, '\r?\n')
   for row = shown.first, last do
     vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { end_row = row + 1, hl_group = 'LacunaMark' })
   end
@@ -81,13 +82,16 @@ end
 local function show(client, buf, edit)
   M.hide()
   local range = edit.range
+  local end_row = vim.api.nvim_buf_line_count(buf) - 1
+  local appends = range.start.line > end_row
   shown = {
     client = client,
     buf = buf,
     tick = vim.b[buf].changedtick,
     edit = edit,
-    first = range.start.line,
-    last = math.max(range.start.line, range['end'].line - (range['end'].character == 0 and 1 or 0)),
+    text = appends and edit.text:gsub('\r?\n$', '') or edit.text, -- Neovim would append an empty line, too
+    first = math.min(range.start.line, end_row),
+    last = math.min(math.max(range.start.line, range['end'].line - (range['end'].character == 0 and 1 or 0)), end_row),
   }
   buffer_keys.map(buf, 'n', keys(), true)
   draw()
@@ -160,10 +164,10 @@ function M.accept()
     vim.cmd.normal({ '^', bang = true })
     return draw()
   end
-  local client, buf, edit, first = shown.client, shown.buf, shown.edit, shown.first
+  local client, buf, edit, text, first = shown.client, shown.buf, shown.edit, shown.text, shown.edit.range.start.line
   M.hide()
-  vim.lsp.util.apply_text_edits({ { range = edit.range, newText = edit.text } }, buf, client.offset_encoding)
-  local row = math.min(first + #vim.split(edit.text, '\n'), vim.api.nvim_buf_line_count(buf))
+  vim.lsp.util.apply_text_edits({ { range = edit.range, newText = text } }, buf, client.offset_encoding)
+  local row = math.min(first + #vim.split(text, '\n'), vim.api.nvim_buf_line_count(buf))
   vim.api.nvim_win_set_cursor(0, { row, 0 })
   client:exec_cmd(edit.command, { bufnr = buf })
   M.request()

@@ -198,8 +198,10 @@ function M.set(setting, value)
   if not wanted_client() then
     return false
   end
+  local settings = { lacuna = { [setting] = value } }
+  vim.lsp.config('lacuna', { settings = settings }) -- for clients that are still to come
   for _, each in ipairs(vim.lsp.get_clients({ name = 'lacuna' })) do
-    each.settings = vim.tbl_deep_extend('force', each.settings, { lacuna = { [setting] = value } })
+    each.settings = vim.tbl_deep_extend('force', each.settings, settings)
     each:notify('workspace/didChangeConfiguration', { settings = each.settings })
   end
   vim.cmd.redrawstatus({ bang = true })
@@ -210,7 +212,7 @@ end
 ---@param setting 'enabled'|'automatic'
 function M.toggle(setting)
   local client = M.client()
-  local value = client ~= nil and vim.tbl_get(client.settings, 'lacuna', setting) == false
+  local value = client ~= nil and not require('lacuna.status').is_on(client, setting)
   if M.set(setting, value) then
     M.say(('%s %s'):format(setting, value and 'on' or 'off'))
   end

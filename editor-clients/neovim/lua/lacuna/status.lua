@@ -5,11 +5,33 @@ local M = {}
 local news = {} ---@type table<integer, table> what the server has told of the engine, by client
 local work = {} ---@type table<integer, { token: any, line: string }[]> the current work, by client, the latest last
 
+---@class lacuna.News
+---@field state string
+---@field health 'ok'|'error'
+---@field message string
+---@field advice string
+---@field nothing? string
+---@field held? integer
+---@field enabled? boolean
+---@field automatic? boolean
+
 --- What the server has told of the engine.
 ---@param client vim.lsp.Client
----@return { state: string, health: 'ok'|'error', message: string, advice: string, nothing?: string, held?: integer }
+---@return lacuna.News
 function M.news(client)
   return news[client.id] or { state = 'starting', health = 'ok', message = '', advice = '' }
+end
+
+--- Whether a setting is on: the user's own, or else what the server knows of files with settings.
+---@param client vim.lsp.Client
+---@param setting 'enabled'|'automatic'
+---@return boolean
+function M.is_on(client, setting)
+  local own = vim.tbl_get(client.settings, 'lacuna', setting)
+  if own == nil then
+    own = M.news(client)[setting]
+  end
+  return own ~= false
 end
 
 --- The engine's state as one word. Unless it is an error, the user's settings may replace it: with 'off', or with
@@ -18,13 +40,12 @@ end
 ---@return string
 function M.state(client)
   local now = M.news(client)
-  local settings = vim.tbl_get(client.settings, 'lacuna') or {}
   if now.health == 'error' then
     return now.state
-  elseif settings.enabled == false then
+  elseif not M.is_on(client, 'enabled') then
     return 'off'
   end
-  return now.state == 'ready' and settings.automatic == false and 'on request' or now.state
+  return now.state == 'ready' and not M.is_on(client, 'automatic') and 'on request' or now.state
 end
 
 ---@param client vim.lsp.Client
@@ -41,8 +62,7 @@ end
 ---@param client vim.lsp.Client
 ---@return string?
 function M.waiting(client)
-  local now, settings = M.news(client), vim.tbl_get(client.settings, 'lacuna') or {}
-  local wants = settings.enabled ~= false and settings.automatic ~= false
+  local now, wants = M.news(client), M.is_on(client, 'enabled') and M.is_on(client, 'automatic')
   return wants and now.health == 'ok' and now.state ~= 'ready' and M.line(client) or nil
 end
 
