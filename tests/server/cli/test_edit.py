@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import EditLines, InfillRequest, InfillResult
+from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult
 from lacuna_server.cli.commands import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
@@ -32,6 +32,13 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert source.read_bytes() == TEXT.encode()
     (region,) = engine.requests[0].regions
     assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
+
+
+def test_the_length_of_fills_does_not_bound_an_edit(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    (source.parent / "lacuna.toml").write_text("max_tokens = 16\n")
+    lacuna("edit", source, "--lines", "2", "--instruction", "count", "--no-workspace")
+    lacuna("edit", source, "--lines", "2", "--instruction", "count", "--no-workspace", "--more-tokens", 7)
+    assert [request.regions[0].max_tokens for request in engine.requests] == [MORE_TOKENS, 7]
 
 
 def test_a_warning_stands_beside_the_diff(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
