@@ -3,7 +3,7 @@ import asyncio
 import msgspec
 import pytest
 
-from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
 from lacuna_server.refactor.places.source import Source
@@ -167,6 +167,29 @@ def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
     assert sum(seen) == 34
     for fill in fills:
         assert all(edit.status == "ready" for edit in fill.edits().edits)
+
+
+def instructed(bench: Bench, text: str, *answers: InfillResult) -> FileEdits:
+    """The edits of all calls of f by an instruction, with these answers one after another."""
+    source, left = bench.source(text), list(answers)
+    ((_, rewrites),) = places(by_instruction(by_structure("f($A)", "<<fill>>"), "add an argument"), [source])[0]
+    fill = FileFill(source, rewrites)
+    fill_files([fill], lambda request: left.pop(0), lambda done: None)
+    return fill.edits()
+
+
+def answer(*fills: str, status: Status = "ok", message: str = "", warnings: tuple[str, ...] = ()) -> InfillResult:
+    return InfillResult(status, fills, FillStats(), message, warnings=warnings)
+
+
+def test_a_refused_place_of_several_is_a_failure(bench: Bench) -> None:
+    edits = instructed(
+        bench,
+        "f(1)\nf(2)\n",
+        answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone"),
+        answer("f(2)\n", status="no_valid_fill", message="a name is gone"),
+    )
+    assert [(edit.status, edit.message) for edit in edits.edits] == [("ready", ""), ("failed", "a name is gone")]
 
 
 def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
