@@ -171,8 +171,6 @@ class FileFill:
         # What is rewritten by an instruction has line ends of its own.
         fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
-        if any(result.warnings):
-            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
         texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
@@ -182,6 +180,8 @@ class FileFill:
             texts[index] = rewrite.filled(own)
             if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
                 return UNSOUND
+        if any(result.warnings):
+            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
         message = result.message if instruction and len(batch) > 1 else ""
         for index in batch if message else ():
             if texts[index] == self.source.slice(self.rewrites[index].start, self.rewrites[index].end):

@@ -192,6 +192,17 @@ def test_a_refused_place_of_several_is_a_failure(bench: Bench) -> None:
     assert [(edit.status, edit.message) for edit in edits.edits] == [("ready", ""), ("failed", "a name is gone")]
 
 
+def test_a_second_answer_has_its_own_warnings(bench: Bench) -> None:
+    edits = instructed(
+        bench,
+        "f(1)\nf(2)\n",
+        answer("f(1, 2)\n", "f(2\n", warnings=("careful", "")),
+        answer("f(1, 2)\n"),
+        answer("f(2, 2)\n"),
+    )
+    assert [edit.status for edit in edits.edits] == ["ready", "ready"]
+
+
 def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
     text = "def f():\r\n    return get(1,\n        2)\n"
     answer = Scripted(lambda region: "    return got(1,\n        2)\n")
