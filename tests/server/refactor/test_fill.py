@@ -208,3 +208,9 @@ def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
     answer = Scripted(lambda region: "    return got(1,\n        2)\n")
     edit = by_instruction(by_structure("get($$$A)", "<<fill>>"), "rename")
     assert bench.apply(edit, text, answer=answer) == text.replace("get(", "got(")
+
+
+@pytest.mark.parametrize("text", ["def f(x):\n    # twice\n    return 2 * x\n", "async def f(x):\n    return x\n"])
+def test_an_instruction_rewrites_a_place_with_what_its_pattern_does_not_name(bench: Bench, text: str) -> None:
+    edit = by_instruction(by_structure("def $F($$$A): $$$B", "<<fill>>"), "add a docstring")
+    assert bench.apply(edit, text, answer=Scripted(lambda region: text + "\n")) == text + "\n"
