@@ -66,11 +66,15 @@ class Fills(Protocol):
 
 
 class Tools:
-    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it."""
+    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it.
 
-    def __init__(self, folders: Folders, engine: Callable[[], Fills]) -> None:
+    With ``workspace`` the other files of the folder are read as context.
+    """
+
+    def __init__(self, folders: Folders, engine: Callable[[], Fills], *, workspace: bool = True) -> None:
         self._folders = folders
         self._engine = engine
+        self._workspace = workspace
         self._places = Places()
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._numbers = itertools.count(1)
@@ -164,7 +168,8 @@ class Tools:
     def _changed(self, document: FileText, regions: Sequence[Region], task: Task, *, apply: bool) -> Outcome:
         """Fill the regions of a document, and write it if asked to."""
         root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
-        request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=str(root))
+        workspace = str(root) if self._workspace else ""
+        request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=workspace)
         result = self._engine().fill(request)
         if result.status != "ok":
             now = version_of(document.text)
