@@ -123,7 +123,9 @@ class Tools:
             found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
-        sources, unread = gather(self._folders.places(paths), found.languages, trusting=False)
+        sources, unread = gather(
+            self._folders.places(paths), found.languages, trusting=False, roots=self._folders.roots
+        )
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
