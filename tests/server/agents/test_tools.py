@@ -212,7 +212,7 @@ def test_a_refactor_takes_a_template_or_an_instruction(make: Make) -> None:
             make().refactor_preview("get($X)", **given)
 
 
-def test_a_glob_in_a_hidden_folder_of_the_server_finds_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_glob_in_a_hidden_folder_of_the_server_finds_its_files(folder: Path) -> None:
     hidden = folder / ".work" / "tree"
     (hidden / "src").mkdir(parents=True)
     (hidden / "src" / "calls.py").write_text("c = get(3)\n")

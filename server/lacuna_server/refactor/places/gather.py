@@ -116,10 +116,11 @@ def gather(
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
     if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. ``opened`` has
-    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. What
-    is hidden or ignored is told for a glob from the one of ``roots`` (by default the current folder) that it begins in,
-    else from the folder that it begins in. Raises
-    RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
+    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. A
+    glob leaves out what is hidden or ignored below the one of ``roots`` (by default the current folder) that it begins
+    in, else below the folder that it begins in.
+
+    Raises RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
     RequestError or OSError for a named file that cannot be read.
     """
     wanted, shown = frozenset(languages), opened or {}
