@@ -25,6 +25,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.text import diff
+from lacuna_model.text.lines import newline_of
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders, Places, version_of
 from lacuna_server.files import FileText
@@ -39,6 +40,7 @@ from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_stru
 FILL_TOKENS = 192
 # Plans that wait to be applied; older ones are forgotten.
 PLANS_KEPT = 16
+LINE_ENDS = ("\n", "\r")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -155,12 +157,16 @@ class Tools:
     def syntax_errors(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
         """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
 
+        The end of the last line may be left out of the text.
         Raises RequestError for wrong arguments.
         """
         from lacuna_server.agents.folders import added_errors  # loads all languages
 
         document = self._folders.read(path)
         start, end = self._places.lines(document, lines, version)
+        replaced = document.text.encode()[start:end].decode()
+        if text and replaced.endswith(LINE_ENDS) and not text.endswith(LINE_ENDS):
+            text += newline_of(document.text)
         errors = added_errors(document, start, end, text)
         now = version_of(document.text)
         if not errors:

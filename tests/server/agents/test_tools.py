@@ -130,7 +130,8 @@ def test_a_refused_text_is_explained(make: Make) -> None:
     outcome = make().syntax_errors("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"
     assert "line 1" in outcome.message
-    assert make().syntax_errors("calls.py", "2:2", "d = 5\n").status == "unchanged"
+    for text in ("d = 5\n", "d = 5", ""):
+        assert make().syntax_errors("calls.py", "1:1", text).status == "unchanged"
 
 
 @pytest.mark.parametrize("path", ["../secret.py", "link.py", "{outside}", "/etc/hosts", "sub/../../secret.py"])
