@@ -37,7 +37,7 @@ NO_EDIT = "None"
 _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 MAX_LINES = 4000
 # Matches a stripped line. No two repetitions in it can match the same text, so matching takes linear time.
-_MARKER = re.compile(r"(?:#|//|/\*|--|<!--|;|%)?\s*\.\.\.\s*(?:existing|rest of)", re.IGNORECASE)
+_MARKER = re.compile(r"(?:#|//|/\*|\{\s*/\*|--|<!--|;|%)?\s*(?:\.\.\.|…)\s*(?:existing|rest of)", re.IGNORECASE)
 # Repeated lines are compared only within so many lines of the place.
 NEAR = 200
 

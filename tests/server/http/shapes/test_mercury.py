@@ -96,6 +96,13 @@ def test_several_parts_are_merged_at_their_places() -> None:
     assert merge(ORIGINAL, update) == wanted
 
 
+@pytest.mark.parametrize("marker", ["{/* ... existing code ... */}", "{ /* … existing code … */ }", "// … rest of it"])
+def test_a_marker_may_stand_in_jsx_or_have_the_sign_for_three_dots(marker: str) -> None:
+    original = "<div>\n  <Header />\n  <Main />\n  <Footer />\n</div>\n"
+    update = f"<div>\n  {marker}\n  <Footer />\n  <Legal />\n</div>\n"
+    assert merge(original, update) == original.replace("</div>", "  <Legal />\n</div>")
+
+
 def test_code_that_is_nowhere_in_the_original_is_refused() -> None:
     with pytest.raises(ServiceError, match=r"'def fourth\(\):'") as caught:
         merge(ORIGINAL, "# ... existing code ...\ndef fourth():\n    return 4\n")
