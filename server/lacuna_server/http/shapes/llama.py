@@ -120,10 +120,12 @@ class LlamaExchange:
             yield Content(content=text, stop=False)
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of the text, then the counts and timings; llama.cpp sends no ``[DONE]``."""
-        if text := self._deltas.last(answer.texts[0]):
-            yield Content(content=text, stop=False)
-        yield self._whole(answer, "", 0)
+        """Yield the rest of each text, then its counts and timings; llama.cpp sends no ``[DONE]``."""
+        first, *others = answer.texts
+        for index, text in enumerate([self._deltas.last(first), *others]):
+            if text:
+                yield Content(content=text, index=index, stop=False)
+            yield self._whole(answer, "", index)
 
     def _whole(self, answer: Answer, text: str, index: int) -> LlamaReply:
         stats = answer.stats
