@@ -128,12 +128,13 @@ class LlamaExchange:
             yield self._whole(answer, "", index)
 
     def _whole(self, answer: Answer, text: str, index: int) -> LlamaReply:
-        stats = answer.stats
+        stats, word = answer.stats, answer.words[index] if answer.words else ""
         return LlamaReply(
             content=text,
             index=index,
             model=self._model,
-            stop_type="limit" if answer.finish == "length" else "eos",
+            stop_type="word" if word else "limit" if answer.finish == "length" else "eos",
+            stopping_word=word,
             tokens_predicted=stats.tokens,
             tokens_evaluated=stats.context_tokens,
             tokens_cached=stats.cached_tokens,

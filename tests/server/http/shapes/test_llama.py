@@ -1,6 +1,6 @@
 import msgspec
 
-from lacuna_model.core.params import FillStats
+from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.llama import Completion, Infill, LlamaExchange
 
@@ -28,3 +28,10 @@ def test_a_stream_has_all_answers() -> None:
     chunks = list(LlamaExchange.completion(body, "model").last(ANSWER))
     told = [(chunk.index, chunk.content, chunk.stop) for chunk in chunks]
     assert told == [(0, "one", False), (0, "", True), (1, "two", False), (1, "", True)]
+
+
+def test_the_answer_tells_the_stop_string_that_it_ends_before() -> None:
+    body = msgspec.convert({"prompt": "a", "stop": [";", "b"]}, Completion)
+    asked = LlamaExchange.completion(body, "model")
+    whole = msgspec.to_builtins(asked.reply(Answer.of(asked.question, InfillResult("ok", ("1; b",), FillStats()))))
+    assert (whole["content"], whole["stop_type"], whole["stopping_word"]) == ("1", "word", ";")
