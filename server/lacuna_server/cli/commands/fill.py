@@ -266,7 +266,7 @@ def _with_named(request: InfillRequest) -> InfillRequest:
 
 
 def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
-    """Fills the regions and returns the result with the document's line endings."""
+    """Fills the regions and returns the result with the document's line endings, those of alternatives included."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -280,7 +280,8 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
-    return msgspec.structs.replace(result, fills=files.adapted(document, request, result.fills))
+    fills, *others = (files.adapted(document, request, one) for one in (result.fills, *result.alternatives))
+    return msgspec.structs.replace(result, fills=fills, alternatives=tuple(others))
 
 
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
