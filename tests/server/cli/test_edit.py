@@ -109,6 +109,13 @@ def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: Fak
     assert source.read_bytes() == TEXT.encode()
 
 
+def test_an_edit_for_which_the_time_ran_out_has_failed(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.status, engine.message = ("b = 2\r\n",), "deadline", "the time ran out"
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write", "--deadline-ms", 1)
+    assert (code, out) == (1, b"")
+    assert err.startswith("lacuna: the time ran out\nlacuna: nothing was changed; ")
+
+
 def test_what_was_refused_is_shown_on_request(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills, engine.status, engine.message = ("b = 2\r\n",), "no_valid_fill", "the new text is empty"
     engine.refused = ("b = (\r\n",)

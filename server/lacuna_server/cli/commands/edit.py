@@ -96,7 +96,7 @@ def edit(
             output.say(f"not written, since {result.warning}")
             raise typer.Exit(FAILED)
         files.write(document, text)
-    conclude(result, advice(result, name, shown=show_refused))
+    conclude(result, advice(result, name, shown=show_refused), failures=("no_valid_fill", "deadline"))
 
 
 def _is_wanted(warning: str) -> bool:

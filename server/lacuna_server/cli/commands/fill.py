@@ -12,7 +12,7 @@ from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName, Status
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
@@ -326,10 +326,10 @@ def explain(result: InfillResult, whose: str = "") -> None:
         output.say(f"{whose}look at the diff: {result.warning}")
 
 
-def conclude(result: InfillResult, advice: Iterable[str] = ()) -> None:
-    """Explains the status on stderr. Where the fill failed, gives the advice and raises typer.Exit."""
+def conclude(result: InfillResult, advice: Iterable[str] = (), failures: Sequence[Status] = ("no_valid_fill",)) -> None:
+    """Explains the status on stderr. Where it is one of the ``failures``, gives the advice and raises typer.Exit."""
     explain(result)
-    if result.status == "no_valid_fill":
+    if result.status in failures:
         for line in advice:
             output.say(line)
         raise typer.Exit(FAILED)
