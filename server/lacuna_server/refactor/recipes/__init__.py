@@ -76,9 +76,9 @@ def _above_decorators(source: Source, match: PatternMatch) -> PatternMatch:
         return match
     while node.parent is not None and node.parent.start_byte == match.start:
         node = node.parent
-    at = match.start
-    while (node := node.prev_sibling) is not None and node.type == "decorator":
-        at = node.start_byte
+    at, before = match.start, node.prev_sibling
+    while before is not None and before.type == "decorator":
+        at, before = before.start_byte, before.prev_sibling
     return replace(match, start=at, end=at)
 
 
