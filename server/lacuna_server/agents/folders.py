@@ -11,6 +11,7 @@ from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.compilers import COMPILES
 from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_faults, tree_faults
+from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
 from lacuna_server.console.showing import lines_at
@@ -156,14 +157,15 @@ class Places:
         if not lines:
             if not _lines(old_text):
                 raise RequestError("name lines A:B, or their text as old_text")
-            self._check(document, 0, version)
+            self._check(document, None, version)
             return self._found(document, old_text)
         start, end = lines_at(document, lines)
         there = document.text.encode()[:end].decode()
         if not old_text:
-            self._check(document, len(_lines(there)), version)
+            first = len(_lines(there.encode()[:start].decode())) + 1
+            self._check(document, range(first, len(_lines(there)) + 1), version)
             return start, end
-        self._check(document, 0, version)
+        self._check(document, None, version)
         if _lines(found := there.encode()[start:].decode()) != _lines(old_text):
             raise RequestError(f"lines {lines} are not old_text; they begin {_first_line(found)}")
         self._known[document.path] = document.text
@@ -173,21 +175,22 @@ class Places:
         """Returns the byte offset of a position LINE:COL. Raises RequestError as :meth:`lines` does."""
         offset = files.offset_at(document, position)
         before = document.text.encode()[:offset].decode()
-        self._check(document, len(LINE_END.findall(before)) + 1, version)
+        line = len(LINE_END.findall(before)) + 1
+        self._check(document, range(line, line + 1), version)
         return offset
 
-    def _check(self, document: FileText, last: int, version: str) -> None:
-        """Check the version of a call, or without one that the lines up to ``last`` have not moved."""
+    def _check(self, document: FileText, named: range | None, version: str) -> None:
+        """Check the version of a call, or without one that the lines ``named`` by their numbers have not moved."""
         now = version_of(document.text)
         if version and version != now:
             raise RequestError(f"{document.path} is not version {version} any more; read it again, it is {now}")
         if version:
             self._known[document.path] = document.text
-        moved = _first_moved(self._known.setdefault(document.path, document.text), document.text)
-        if moved and last >= moved:
+        moved = _moved(self._known.setdefault(document.path, document.text), document.text)
+        if moved and named and named.start < moved.stop and moved.start < named.stop:
             raise RequestError(
-                f"{document.path} has changed: from line {moved} on, line numbers are others than before; name the "
-                f"text of the lines as old_text, or version {now} if the numbers are those of the file as it is"
+                f"{document.path} has changed: from line {moved.start} on, line numbers are others than before; name "
+                f"the text of the lines as old_text, or version {now} if the numbers are those of the file as it is"
             )
 
     def _found(self, document: FileText, old_text: str) -> tuple[int, int]:
@@ -202,12 +205,14 @@ class Places:
         return lines_at(document, f"{starts[0] + 1}:{starts[0] + len(wanted)}")
 
 
-def _first_moved(before: str, now: str) -> int:
-    """The first line, from 1, whose number is not what it was; 0 where all lines are where they were."""
+def _moved(before: str, now: str) -> range:
+    """The lines, from 1, whose numbers are not what they were; where there are as many lines, as single ones tell."""
     old, new = _lines(before), _lines(now)
     if len(old) == len(new):
-        return 0
-    return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+        places = [place for pair in diff.once(old, new) if pair[0] != pair[1] for place in pair]
+        return range(min(places) + 1, max(places) + 2) if places else range(0)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    return range(same + 1, max(len(old), len(new)) + 1)
 
 
 def _lines(text: str) -> list[str]:

@@ -25,6 +25,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.text import diff
+from lacuna_model.text.lines import newline_of
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders, Places, version_of
 from lacuna_server.files import FileText
@@ -39,6 +40,7 @@ from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_stru
 FILL_TOKENS = 192
 # Plans that wait to be applied; older ones are forgotten.
 PLANS_KEPT = 16
+LINE_ENDS = ("\n", "\r")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -66,11 +68,15 @@ class Fills(Protocol):
 
 
 class Tools:
-    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it."""
+    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it.
 
-    def __init__(self, folders: Folders, engine: Callable[[], Fills]) -> None:
+    With ``workspace`` the other files of the folder are read as context.
+    """
+
+    def __init__(self, folders: Folders, engine: Callable[[], Fills], *, workspace: bool = True) -> None:
         self._folders = folders
         self._engine = engine
+        self._workspace = workspace
         self._places = Places()
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._numbers = itertools.count(1)
@@ -119,7 +125,9 @@ class Tools:
             found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
-        sources, unread = gather(self._folders.places(paths), found.languages, trusting=False)
+        sources, unread = gather(
+            self._folders.places(paths), found.languages, trusting=False, roots=self._folders.roots
+        )
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
@@ -149,12 +157,16 @@ class Tools:
     def syntax_errors(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
         """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
 
+        The end of the last line may be left out of the text.
         Raises RequestError for wrong arguments.
         """
         from lacuna_server.agents.folders import added_errors  # loads all languages
 
         document = self._folders.read(path)
         start, end = self._places.lines(document, lines, version)
+        replaced = document.text.encode()[start:end].decode()
+        if text and replaced.endswith(LINE_ENDS) and not text.endswith(LINE_ENDS):
+            text += newline_of(document.text)
         errors = added_errors(document, start, end, text)
         now = version_of(document.text)
         if not errors:
@@ -164,7 +176,8 @@ class Tools:
     def _changed(self, document: FileText, regions: Sequence[Region], task: Task, *, apply: bool) -> Outcome:
         """Fill the regions of a document, and write it if asked to."""
         root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
-        request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=str(root))
+        workspace = str(root) if self._workspace else ""
+        request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=workspace)
         result = self._engine().fill(request)
         if result.status != "ok":
             now = version_of(document.text)

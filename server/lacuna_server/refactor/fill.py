@@ -81,7 +81,9 @@ class FileFill:
             batch = waiting.popleft()
             message = yield from self._fill(batch)
             if message and len(batch) > 1:
-                waiting.extendleft(_halves(batch))
+                left = [index for index in batch if not (index in self._texts or index in self._unsure)]
+                advance(len(batch) - len(left))
+                waiting.extendleft(filter(None, _halves(left)))
                 continue
             if message:
                 self._failures[batch[0]] = message
@@ -157,7 +159,10 @@ class FileFill:
         return [*batches, batch] if batch else batches
 
     def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
-        """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
+        """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".
+
+        Of several places that are rewritten by an instruction, those that are refused keep their text.
+        """
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
         result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
@@ -166,8 +171,6 @@ class FileFill:
         # What is rewritten by an instruction has line ends of its own.
         fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
-        if any(result.warnings):
-            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
         texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
@@ -177,12 +180,18 @@ class FileFill:
             texts[index] = rewrite.filled(own)
             if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
                 return UNSOUND
-        for index in batch:
+        if any(result.warnings):
+            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
+        message = result.message if instruction and len(batch) > 1 else ""
+        for index in batch if message else ():
+            if texts[index] == self.source.slice(self.rewrites[index].start, self.rewrites[index].end):
+                del texts[index]
+        for index in tuple(texts):
             sure = self._confidence[index]
             if index in self._warnings or (sure is not None and sure < self._min_confidence):
                 self._unsure[index] = texts.pop(index)
         self._texts |= texts
-        return ""
+        return message
 
     def _confirm(self) -> None:
         """Takes the texts back with which the whole file is not sound: those that are not alone, then by halves."""

@@ -210,7 +210,7 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 def read_toml(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8-sig"))
     except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
         raise ConfigError(f"{file}: {error}") from None
     except RecursionError:
@@ -236,7 +236,7 @@ def token_in(file: Path) -> str:
     """
     check_private(file)
     try:
-        found = file.read_text("utf-8").strip()
+        found = file.read_text("utf-8-sig").strip()
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Runs ``lacuna mcp`` with an engine that fills every region with the same line."""
+"""Runs ``lacuna mcp`` with an engine that fills every region with the same line, and says what it was given."""
 
 import sys
 from contextlib import contextmanager
@@ -9,13 +9,17 @@ from lacuna_server.cli.main import main
 
 
 class Scripted:
+    def __init__(self, model: object) -> None:
+        self.model = model
+
     def fill(self, request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", ("scripted = 1\n",) * len(request.regions), FillStats())
+        said = f"model {self.model}, workspace {request.workspace!r}"
+        return InfillResult("ok", ("scripted = 1\n",) * len(request.regions), FillStats(), said)
 
 
 @contextmanager
 def opened(model: object, service: object):  # type: ignore[no-untyped-def]
-    yield Scripted(), "scripted"
+    yield Scripted(model), "scripted"
 
 
 engines.opened = opened  # type: ignore[assignment]

@@ -83,6 +83,16 @@ def test_a_file_that_someone_else_changed_is_noticed(make: Make, path: Path) -> 
         tools.edit("code.py", "5:6", "twice", apply=True)
 
 
+def test_lines_that_change_places_are_noticed(make: Make, path: Path) -> None:
+    path.write_text("a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n")
+    tools = make("c = 3.0\n", "e = 5.0\n")
+    tools.edit("code.py", "3:3", "a float")
+    path.write_text("b = 2\nc = 3\nd = 4\na = 1\ne = 5\n")
+    with pytest.raises(RequestError, match="from line 1 on"):
+        tools.edit("code.py", "3:3", "a float")
+    assert tools.edit("code.py", "5:5", "a float").status == "changed"
+
+
 def test_the_text_of_the_lines_says_where_they_are(make: Make, path: Path) -> None:
     tools = make(LONGER, "def two():\n    return 22\n", "def three():\n    return 33\n")
     tools.edit("code.py", "1:2", "longer", apply=True)

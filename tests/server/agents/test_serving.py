@@ -16,6 +16,8 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
+from lacuna_model.hub import models
+
 ROOT = Path(__file__).parents[3]
 SERVE = Path(__file__).with_name("serve_scripted.py")
 NAMES = {"fill_gaps", "edit", "refactor_preview", "refactor_apply", "syntax_errors"}
@@ -67,6 +69,16 @@ async def test_on_stdin_and_stdout(folder: Path, environment: dict[str, str]) ->
     parameters = StdioServerParameters(command=sys.executable, args=[str(SERVE), str(folder)], env=environment)
     async with Client(stdio_client(parameters)) as client:
         await use(client, folder)
+
+
+async def test_the_settings_of_the_folder_hold(folder: Path, environment: dict[str, str]) -> None:
+    (folder / "lacuna.toml").write_text('model = "qwen2.5-coder-1.5b"\nworkspace = false\n')
+    environment.pop(models.MODEL_VARIABLE, None)
+    parameters = StdioServerParameters(command=sys.executable, args=[str(SERVE), str(folder)], env=environment)
+    async with Client(stdio_client(parameters)) as client:
+        shown = await client.call_tool("edit", {"path": "code.py", "lines": "1:1", "instruction": "count"})
+    assert shown.structured_content is not None
+    assert shown.structured_content["message"] == "model qwen2.5-coder-1.5b, workspace ''"
 
 
 @pytest.fixture

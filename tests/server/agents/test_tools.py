@@ -130,7 +130,8 @@ def test_a_refused_text_is_explained(make: Make) -> None:
     outcome = make().syntax_errors("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"
     assert "line 1" in outcome.message
-    assert make().syntax_errors("calls.py", "2:2", "d = 5\n").status == "unchanged"
+    for text in ("d = 5\n", "d = 5", ""):
+        assert make().syntax_errors("calls.py", "1:1", text).status == "unchanged"
 
 
 @pytest.mark.parametrize("path", ["../secret.py", "link.py", "{outside}", "/etc/hosts", "sub/../../secret.py"])
@@ -210,6 +211,14 @@ def test_a_refactor_takes_a_template_or_an_instruction(make: Make) -> None:
     for given in ({}, {"template": "a", "instruction": "b"}):
         with pytest.raises(RequestError, match="one of the two"):
             make().refactor_preview("get($X)", **given)
+
+
+def test_a_glob_in_a_hidden_folder_of_the_server_finds_its_files(folder: Path) -> None:
+    hidden = folder / ".work" / "tree"
+    (hidden / "src").mkdir(parents=True)
+    (hidden / "src" / "calls.py").write_text("c = get(3)\n")
+    tools = Tools(Folders([hidden]), Engine)
+    assert tools.refactor_preview("get($X)", template="put($X)", paths=["src/*.py"]).status == "changed"
 
 
 @pytest.mark.parametrize("content", ["import a from 'b/c';\n" * 50_000, "a\0.py", "\ud800.py", "*" * 3_000])

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import EditLines, InfillRequest, InfillResult
+from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult
 from lacuna_server.cli.commands import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
@@ -32,6 +32,13 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert source.read_bytes() == TEXT.encode()
     (region,) = engine.requests[0].regions
     assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
+
+
+def test_the_length_of_fills_does_not_bound_an_edit(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    (source.parent / "lacuna.toml").write_text("max_tokens = 16\n")
+    lacuna("edit", source, "--lines", "2", "--instruction", "count", "--no-workspace")
+    lacuna("edit", source, "--lines", "2", "--instruction", "count", "--no-workspace", "--more-tokens", 7)
+    assert [request.regions[0].max_tokens for request in engine.requests] == [MORE_TOKENS, 7]
 
 
 def test_a_warning_stands_beside_the_diff(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
@@ -100,6 +107,13 @@ def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: Fak
     assert err.startswith("lacuna: no valid text was found\nlacuna: nothing was changed; ")
     assert "--show-refused" not in err
     assert source.read_bytes() == TEXT.encode()
+
+
+def test_an_edit_for_which_the_time_ran_out_has_failed(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.status, engine.message = ("b = 2\r\n",), "deadline", "the time ran out"
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write", "--deadline-ms", 1)
+    assert (code, out) == (1, b"")
+    assert err.startswith("lacuna: the time ran out\nlacuna: nothing was changed; ")
 
 
 def test_what_was_refused_is_shown_on_request(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:

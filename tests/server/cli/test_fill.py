@@ -195,6 +195,18 @@ def test_another_fill_sees_the_other_gaps_filled(
     assert source.read_text() == "a = ä👍\nb = ä👍\n"  # the fake's first text is new for the second gap
 
 
+def test_another_fill_has_the_line_ends_of_the_file(
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.write_bytes(b"a = <<fill>>\r\n")
+    plain = fake.fill
+    others = (("(\n10)",),)
+    monkeypatch.setattr(fake, "fill", lambda request: msgspec.structs.replace(plain(request), alternatives=others))
+    typing("r\ny\n")
+    assert lacuna("fill", source, "-i")[0] == 0
+    assert source.read_bytes() == b"a = (\r\n10)\r\n"
+
+
 def test_a_fill_is_edited(
     lacuna: Lacuna,
     source: Path,

@@ -3,7 +3,7 @@ import asyncio
 import msgspec
 import pytest
 
-from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
 from lacuna_server.refactor.places.source import Source
@@ -169,8 +169,48 @@ def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
         assert all(edit.status == "ready" for edit in fill.edits().edits)
 
 
+def instructed(bench: Bench, text: str, *answers: InfillResult) -> FileEdits:
+    """The edits of all calls of f by an instruction, with these answers one after another."""
+    source, left = bench.source(text), list(answers)
+    ((_, rewrites),) = places(by_instruction(by_structure("f($A)", "<<fill>>"), "add an argument"), [source])[0]
+    fill = FileFill(source, rewrites)
+    fill_files([fill], lambda request: left.pop(0), lambda done: None)
+    return fill.edits()
+
+
+def answer(*fills: str, status: Status = "ok", message: str = "", warnings: tuple[str, ...] = ()) -> InfillResult:
+    return InfillResult(status, fills, FillStats(), message, warnings=warnings)
+
+
+def test_a_refused_place_of_several_is_a_failure(bench: Bench) -> None:
+    edits = instructed(
+        bench,
+        "f(1)\nf(2)\n",
+        answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone"),
+        answer("f(2)\n", status="no_valid_fill", message="a name is gone"),
+    )
+    assert [(edit.status, edit.message) for edit in edits.edits] == [("ready", ""), ("failed", "a name is gone")]
+
+
+def test_a_second_answer_has_its_own_warnings(bench: Bench) -> None:
+    edits = instructed(
+        bench,
+        "f(1)\nf(2)\n",
+        answer("f(1, 2)\n", "f(2\n", warnings=("careful", "")),
+        answer("f(1, 2)\n"),
+        answer("f(2, 2)\n"),
+    )
+    assert [edit.status for edit in edits.edits] == ["ready", "ready"]
+
+
 def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
     text = "def f():\r\n    return get(1,\n        2)\n"
     answer = Scripted(lambda region: "    return got(1,\n        2)\n")
     edit = by_instruction(by_structure("get($$$A)", "<<fill>>"), "rename")
     assert bench.apply(edit, text, answer=answer) == text.replace("get(", "got(")
+
+
+@pytest.mark.parametrize("text", ["def f(x):\n    # twice\n    return 2 * x\n", "async def f(x):\n    return x\n"])
+def test_an_instruction_rewrites_a_place_with_what_its_pattern_does_not_name(bench: Bench, text: str) -> None:
+    edit = by_instruction(by_structure("def $F($$$A): $$$B", "<<fill>>"), "add a docstring")
+    assert bench.apply(edit, text, answer=Scripted(lambda region: text + "\n")) == text + "\n"

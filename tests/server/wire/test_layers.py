@@ -29,6 +29,13 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(("name", "table"), [("lacuna.toml", ""), ("pyproject.toml", "[tool.lacuna]\n")])
+def test_a_file_may_begin_with_a_byte_order_mark(project: Path, own: Path, name: str, table: str) -> None:
+    (project / name).write_text(f"{table}max_tokens = 7\n", "utf-8-sig")
+    found = layers.read(project)
+    assert (problems(found), layers.settings(found).max_tokens) == ([], 7)
+
+
 @pytest.mark.parametrize(
     "text",
     ["a = " + "[" * 5_000, "a" + ".a" * 5_000 + " = 1", "a = " + "{b = " * 5_000, "a = " + "9" * 5_000],

@@ -45,7 +45,7 @@ def edit(
     ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
-    max_tokens: Annotated[
+    more_tokens: Annotated[
         int,
         typer.Option(
             "--more-tokens", min=1, max=2048, help="Let the new text have so many tokens more than the old one."
@@ -68,7 +68,7 @@ def edit(
     task = EditLines.by(instruction)
     document = files.read(file)
     start, end = lines_at(document, lines)
-    region = Region(start, end, max_tokens=max_tokens)
+    region = Region(start, end, max_tokens=more_tokens)
     root = workspace or (None if no_workspace else find_root(file))
     if root is not None and not root.is_dir():
         raise RequestError(f"{root} is not a folder")
@@ -96,7 +96,7 @@ def edit(
             output.say(f"not written, since {result.warning}")
             raise typer.Exit(FAILED)
         files.write(document, text)
-    conclude(result, advice(result, name, shown=show_refused))
+    conclude(result, advice(result, name, shown=show_refused), failures=("no_valid_fill", "deadline"))
 
 
 def _is_wanted(warning: str) -> bool:

@@ -12,7 +12,7 @@ from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName, Status
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
@@ -266,7 +266,7 @@ def _with_named(request: InfillRequest) -> InfillRequest:
 
 
 def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
-    """Fills the regions and returns the result with the document's line endings."""
+    """Fills the regions and returns the result with the document's line endings, those of alternatives included."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -280,7 +280,8 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
-    return msgspec.structs.replace(result, fills=files.adapted(document, request, result.fills))
+    fills, *others = (files.adapted(document, request, one) for one in (result.fills, *result.alternatives))
+    return msgspec.structs.replace(result, fills=fills, alternatives=tuple(others))
 
 
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
@@ -325,10 +326,10 @@ def explain(result: InfillResult, whose: str = "") -> None:
         output.say(f"{whose}look at the diff: {result.warning}")
 
 
-def conclude(result: InfillResult, advice: Iterable[str] = ()) -> None:
-    """Explains the status on stderr. Where the fill failed, gives the advice and raises typer.Exit."""
+def conclude(result: InfillResult, advice: Iterable[str] = (), failures: Sequence[Status] = ("no_valid_fill",)) -> None:
+    """Explains the status on stderr. Where it is one of the ``failures``, gives the advice and raises typer.Exit."""
     explain(result)
-    if result.status == "no_valid_fill":
+    if result.status in failures:
         for line in advice:
             output.say(line)
         raise typer.Exit(FAILED)

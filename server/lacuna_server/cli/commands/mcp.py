@@ -10,10 +10,15 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
+from lacuna_server.cli.commands.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configure
 from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"
+
+
+def _configure_for_first(ctx: typer.Context, folders: list[Path] | None) -> list[Path] | None:
+    configure(ctx, folders[0] if folders else Path())
+    return folders
 
 
 def mcp(
@@ -23,6 +28,8 @@ def mcp(
             metavar="FOLDER...",
             help="Work only inside these folders; by default, in the current one.",
             show_default=False,
+            is_eager=True,
+            callback=_configure_for_first,
         ),
     ] = None,
     port: Annotated[
@@ -41,6 +48,10 @@ def mcp(
     ] = None,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    no_workspace: Annotated[
+        bool,
+        typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than that of a call."),
+    ] = False,
 ) -> None:
     """Offer agents tools that fill gaps, edit by instructions and refactor, with the Model Context Protocol.
 
@@ -65,7 +76,8 @@ def mcp(
     with ThreadPoolExecutor(1) as worker, ExitStack() as stack:
         # The engine is opened and closed in the worker's thread, which is the only one that uses it.
         stack.callback(lambda: worker.submit(opened.close).result())
-        tools = Tools(allowed, cache(lambda: opened.enter_context(engines.opened(model, service))[0]))
+        engine = cache(lambda: opened.enter_context(engines.opened(model, service))[0])
+        tools = Tools(allowed, engine, workspace=not no_workspace)
         made = server(tools, worker)
         if port is None:
             asyncio.run(serve_stdio(made))

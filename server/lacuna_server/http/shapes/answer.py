@@ -17,20 +17,26 @@ Finish = Literal["stop", "length"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The fills of one gap, best first, and the reason why the first one ended."""
+    """The fills of one gap, best first, and the reason why the first one ended.
+
+    ``words`` are the stop strings that the fills end before, "" where there is none.
+    """
 
     texts: tuple[str, ...]
     finish: Finish
     stats: FillStats
+    words: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, question: Question, result: InfillResult) -> "Answer":
         """Return the answer to ``question``, which has one gap."""
         fills = [result.fills[0], *(fills[0] for fills in result.alternatives)]
-        texts = tuple(cut(fill, question.stop) for fill in fills)
+        ends = [first_stop(fill, question.stop) for fill in fills]
+        texts = tuple(fill[:at] for fill, (at, _) in zip(fills, ends, strict=True))
         unfit = question.form is not None and result.status != "ok"  # as where it is cut off: it lacks its form
         ended = texts[0] == fills[0] and (result.status == "deadline" or result.stats.tokens >= question.limit)
-        return cls(texts, "length" if ended or unfit else "stop", result.stats)
+        words = tuple(word for _, word in ends)
+        return cls(texts, "length" if ended or unfit else "stop", result.stats, words)
 
     @classmethod
     def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
@@ -95,8 +101,13 @@ def _committed(snapshot: Snapshot) -> int:
 
 def cut(text: str, stops: Sequence[str]) -> str:
     """Return ``text`` up to the first stop string in it."""
-    places = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
-    return text[: min(places, default=len(text))]
+    return text[: first_stop(text, stops)[0]]
+
+
+def first_stop(text: str, stops: Sequence[str]) -> tuple[int, str]:
+    """Return where the first stop string in ``text`` begins, and which it is; its end and "" without one."""
+    found = ((at, stop) for stop in stops if stop and (at := text.find(stop)) >= 0)
+    return min(found, default=(len(text), ""))
 
 
 def without_stop_start(text: str, stops: Sequence[str]) -> str:

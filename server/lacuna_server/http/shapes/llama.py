@@ -120,18 +120,21 @@ class LlamaExchange:
             yield Content(content=text, stop=False)
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of the text, then the counts and timings; llama.cpp sends no ``[DONE]``."""
-        if text := self._deltas.last(answer.texts[0]):
-            yield Content(content=text, stop=False)
-        yield self._whole(answer, "", 0)
+        """Yield the rest of each text, then its counts and timings; llama.cpp sends no ``[DONE]``."""
+        first, *others = answer.texts
+        for index, text in enumerate([self._deltas.last(first), *others]):
+            if text:
+                yield Content(content=text, index=index, stop=False)
+            yield self._whole(answer, "", index)
 
     def _whole(self, answer: Answer, text: str, index: int) -> LlamaReply:
-        stats = answer.stats
+        stats, word = answer.stats, answer.words[index] if answer.words else ""
         return LlamaReply(
             content=text,
             index=index,
             model=self._model,
-            stop_type="limit" if answer.finish == "length" else "eos",
+            stop_type="word" if word else "limit" if answer.finish == "length" else "eos",
+            stopping_word=word,
             tokens_predicted=stats.tokens,
             tokens_evaluated=stats.context_tokens,
             tokens_cached=stats.cached_tokens,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lacuna_model.core.params import ChatMessage, FillStats, Snippet
 from lacuna_model.text import diff
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import LINE_END, indentation, newline_of
 from lacuna_server.http.shapes import sentinels
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.openai import ChatExchange, Message, as_it_is
@@ -37,7 +37,7 @@ NO_EDIT = "None"
 _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 MAX_LINES = 4000
 # Matches a stripped line. No two repetitions in it can match the same text, so matching takes linear time.
-_MARKER = re.compile(r"(?:#|//|/\*|--|<!--|;|%)?\s*\.\.\.\s*(?:existing|rest of)", re.IGNORECASE)
+_MARKER = re.compile(r"(?:#|//|/\*|\{\s*/\*|--|<!--|;|%)?\s*(?:\.\.\.|…)\s*(?:existing|rest of)", re.IGNORECASE)
 # Repeated lines are compared only within so many lines of the place.
 NEAR = 200
 
@@ -193,21 +193,22 @@ def _with_path(text: str, label: str) -> tuple[str, str]:
 def merge(original: str, update: str) -> str:
     """Return ``original`` with the update merged in; an update without a marker is the whole new code.
 
-    Raises ServiceError ``bad_request`` where a part of the update has no line in common with the original, and
-    ``too_large`` where one of them has more than ``MAX_LINES`` lines.
+    New lines end as the first one of the original does. Raises ServiceError ``bad_request`` where a part of the update
+    has no line in common with the original, and ``too_large`` where one of them has more than ``MAX_LINES`` lines.
     """
-    old, runs = original.split("\n"), _runs(update.removesuffix("\n").split("\n"))
+    old, runs, newline = LINE_END.split(original), _runs(LINE_END.split(update)), newline_of(original)
     if len(runs) == 1:
-        return update
+        return LINE_END.sub(newline, update) if len(old) > 1 else update
     if len(old) > MAX_LINES or sum(map(len, runs)) > MAX_LINES:
         raise ServiceError("too_large", f"an update is merged into {MAX_LINES} lines at most")
+    ended = [line + end for line, end in zip(old, [*LINE_END.findall(original), ""], strict=True)]
     merged: list[str] = []
     at = 0
     for run in filter(None, map(_without_blank_edges, runs)):
         start, end = _place(old, run, at)
-        merged += [*old[at:start], *run]
+        merged += [*ended[at:start], newline.join(run), newline if end < len(old) else ""]
         at = end
-    return "\n".join([*merged, *old[at:]])
+    return "".join([*merged, *ended[at:]])
 
 
 def _runs(lines: Sequence[str]) -> list[list[str]]:

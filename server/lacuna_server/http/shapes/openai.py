@@ -293,21 +293,20 @@ class ChatExchange:
             yield self._chunk(text)
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of the first fill (when diffusing, the whole) and why it ended."""
-        shown = self._show(answer.texts[0])
-        if self._diffusing:
-            yield self._chunk(shown, answer, share=1.0)
-        else:
-            yield self._chunk(self._deltas.last(shown), answer)
+        """Yield the rest of the first fill (when diffusing, the whole), the other fills, and why they ended."""
+        first, *others = map(self._show, answer.texts)
+        rest = first if self._diffusing else self._deltas.last(first)
+        for index, text in enumerate([rest, *others]):
+            yield self._chunk(text, answer, 1.0 if self._diffusing else None, index)
 
-    def _chunk(self, text: str, answer: Answer | None = None, share: float | None = None) -> ChatChunk:
+    def _chunk(self, text: str, answer: Answer | None = None, share: float | None = None, index: int = 0) -> ChatChunk:
         finish = answer.finish if answer else None
         return ChatChunk(
             id=self._stamp.id,
             object="chat.completion.chunk",
             created=self._stamp.created,
             model=self._stamp.model,
-            choices=[ChunkChoice(index=0, delta=AssistantText(text), text=text, finish_reason=finish)],
-            usage=Usage.of(answer) if answer else None,
+            choices=[ChunkChoice(index=index, delta=AssistantText(text), text=text, finish_reason=finish)],
+            usage=Usage.of(answer) if answer and not index else None,
             diffusion_meta=None if share is None else DiffusionMeta(share),
         )

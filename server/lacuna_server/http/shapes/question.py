@@ -398,6 +398,7 @@ class Asked(Forms, frozen=True, kw_only=True):
     ) -> Question:
         """Return the question for a gap, or for the answer to a chat. Raises FieldError as ``form`` does."""
         stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        form = self.form()
         return Question(
             before=before,
             after=after,
@@ -407,11 +408,11 @@ class Asked(Forms, frozen=True, kw_only=True):
             candidates=self.n or self.n_cmpl or 1,
             temperature=self.temperature or 0.0,
             seed=abs(self.seed or self.random_seed or 0),
-            patience_ms=self.t_max_predict_ms,
+            patience_ms=self.t_max_predict_ms if form is None else None,  # a beginning would lack its form
             path=path,
             snippets=snippets,
             chat=chat,
-            form=self.form(),
+            form=form,
             bad_words=tuple(filter(None, self.bad_words or ())),
         )
 

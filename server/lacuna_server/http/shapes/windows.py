@@ -46,7 +46,7 @@ class Window:
     """A part of a file, ``current``, with a cursor at a character offset, between ``before`` and ``after``.
 
     ``changes`` are the texts that the last changes exchanged, old and new, the latest last. ``show`` puts the new text
-    of the window into the format of the answer.
+    of the window into the format of the answer, behind ``begun``, which the client has written of it.
     """
 
     path: str
@@ -57,6 +57,7 @@ class Window:
     changes: tuple[tuple[str, str], ...]
     snippets: tuple[Snippet, ...]
     show: Callable[[str], str]
+    begun: str = ""
 
     def followed(self) -> str:
         """Returns the window with what follows from the latest change that is followed anywhere; else as it is.
@@ -76,9 +77,11 @@ class Window:
                 continue
             change = RecentChange(TokenizedText(old), TokenizedText(new), hunk, language)
             found = chosen(outside_change(change, tokens, candidates(change, tokens, where="apart", until=until)))
+            found = [one for one in found if one.kind == "code"] or found
+            if not applied(self.current, found).startswith(self.begun):
+                found = [one for one in found if one.place.start >= len(self.begun)]
             if found:
-                code = [one for one in found if one.kind == "code"]
-                return applied(self.current, code or found)
+                return applied(self.current, found)
         return self.current
 
     def filled(self, fill: str) -> str:
@@ -132,7 +135,9 @@ def _sweep(prompt: str) -> Window | None:
         return new.removeprefix(begun)
 
     cursor = len(head) if marked else _changed_end(original, current)
-    return Window(path, "", current, "", cursor, tuple(changes), tuple(snippets), show)
+    if current.startswith(begun):
+        cursor = max(cursor, len(begun))
+    return Window(path, "", current, "", cursor, tuple(changes), tuple(snippets), show, begun)
 
 
 def _changed_end(original: str, current: str) -> int:

@@ -30,6 +30,7 @@ class Glob:
 
     As in a shell, ``**`` follows no links and ``*`` matches no hidden names. A link that leads out of the folder in
     which the glob begins (for a relative glob: and out of the current folder) is not followed; ``outside`` lists it.
+    ``folder`` is what it names without wildcards.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -38,7 +39,7 @@ class Glob:
         folder = Path(path.anchor)
         while parts and (not glob.has_magic(parts[0]) or os.path.lexists(folder / parts[0])):
             folder /= parts.pop(0)
-        self._folder = folder
+        self.folder = folder
         self._parts = [
             part for index, part in enumerate(parts) if part != ANY_DEPTH or parts[index - 1 : index] != [part]
         ]
@@ -50,7 +51,7 @@ class Glob:
         """Yields the regular files, folder by folder in the order of their names, each once."""
         if self._parts:
             self._visited.clear()
-            yield from self._below(self._folder, self._parts)
+            yield from self._below(self.folder, self._parts)
 
     def _below(self, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
         # Several `**` lead to one folder in many ways.
@@ -108,14 +109,18 @@ def gather(
     trusting: bool = True,
     opened: Mapping[str, str] | None = None,
     missing_left_out: bool = False,
+    roots: Sequence[Path] = (),
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
     if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. ``opened`` has
-    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. Raises
-    RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
+    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. A
+    glob leaves out what is hidden or ignored below the one of ``roots`` (by default the current folder) that it begins
+    in, else below the folder that it begins in.
+
+    Raises RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
     RequestError or OSError for a named file that cannot be read.
     """
     wanted, shown = frozenset(languages), opened or {}
@@ -128,7 +133,7 @@ def gather(
             left_out.append(f"{place}: {MISSING}")
             continue
         named = Path(place).is_file()
-        for path in _paths(place, left_out):
+        for path in _paths(place, left_out, roots or [Path.cwd()]):
             language = require_language(forced) if named and forced else language_for(str(path))
             if language is None and named:
                 raise RequestError(f"{path}: no language is known for this name; say which with --lang")
@@ -152,7 +157,7 @@ def gather(
     return list(sources.values()), tuple(left_out)
 
 
-def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
+def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[Path]:
     path = Path(place)
     if path.is_dir():
         for file in scan(path, EVERYTHING):
@@ -160,14 +165,16 @@ def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
     elif path.exists():
         yield path
     else:
-        root = Path.cwd() if not path.is_absolute() else Path(path.anchor)
         named = Glob(place)
-        yield from (found for found in named.files() if admits(root, found, EVERYTHING))
-        left_out += [
-            f"{link} is a link out of the folder; it is not followed"
-            for link in named.outside
-            if admits(root, link, EVERYTHING)
-        ]
+        begin = named.folder.resolve()
+        root = next((root for root in roots if begin.is_relative_to(root)), begin)
+
+        def is_open(found: Path) -> bool:
+            return admits(root, begin / found.relative_to(named.folder), EVERYTHING)
+
+        yield from filter(is_open, named.files())
+        outside = filter(is_open, named.outside)
+        left_out += [f"{link} is a link out of the folder; it is not followed" for link in outside]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ It may import ``places`` and ``rewriting``.
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.gather import WHOLE, by_query, query_names
+from lacuna_server.refactor.places.gather import WHOLE, PatternMatch, by_query, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
 from lacuna_server.refactor.rewriting.expand import rewrites
@@ -56,7 +56,8 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for source in sources:
                 if source.language.name not in rule.languages:
                     continue
-                matches = [match for match in by_query(source, rule.query) if _admits(rule, source, match.start)]
+                found = [_above_decorators(source, match) for match in by_query(source, rule.query)]
+                matches = [match for match in found if _admits(rule, source, match.start)]
                 for item in rewrites(source, matches, template, rule.label):
                     yield source, item
 
@@ -66,6 +67,19 @@ def rule_sets() -> dict[str, RuleSet]:
     """Returns all recipes of ``recipes.toml`` by name."""
     text = (resources.files(__package__) / "recipes.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), type=dict[str, RuleSet])
+
+
+def _above_decorators(source: Source, match: PatternMatch) -> PatternMatch:
+    """Moves an insertion before the decorators that are no part of the node that it precedes."""
+    node = source.tree.root_node.descendant_for_byte_range(match.start, match.start)
+    if match.start < match.end or node is None:
+        return match
+    while node.parent is not None and node.parent.start_byte == match.start:
+        node = node.parent
+    at, before = match.start, node.prev_sibling
+    while before is not None and before.type == "decorator":
+        at, before = before.start_byte, before.prev_sibling
+    return replace(match, start=at, end=at)
 
 
 def _admits(rule: RecipeRule, source: Source, start: int) -> bool:

@@ -146,8 +146,10 @@ def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
     """Returns the return type; empty for a generator, because the module may not have imported its type."""
     if any(True for _ in own_nodes(function, "yield")):
         return ()
-    if any(node.named_child_count for node in own_nodes(function, "return_statement")):
-        return (hole,)
+    returned = [node.named_children for node in own_nodes(function, "return_statement")]
+    valued = [bool(values) and values[0].type != "none" for values in returned]
+    if any(valued):
+        return (hole,) if all(valued) else (hole, " | None")
     body = function.child_by_field_name("body")
     last = body.named_children[-1] if body is not None and body.named_children else None
     open_end = last is not None and (last.type == "raise_statement" or text(last) == "...")

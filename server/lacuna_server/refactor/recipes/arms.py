@@ -18,6 +18,10 @@ from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 
 TOKEN = re.compile(r"[\w.:]+")
+# What ends an arm that would go on with the next one, and what may hold it.
+BREAK = "break;"
+LEAVING = frozenset(f"{kind}_statement" for kind in ("break", "return", "throw", "continue", "goto"))
+BLOCKS = frozenset(("compound_statement", "statement_block"))
 BINDING = re.compile(r"_|[a-z]\w*")
 
 
@@ -84,9 +88,17 @@ def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node],
     indent = source.indent_at(arms[0].start_byte)
     at = source.behind_comment(last.end_byte)
     comma = "," if text(last)[-1:] not in (",", "}") and syntax.arm.endswith(",") else ""
-    parts: list[Part] = [comma + source.slice(last.end_byte, at)]
+    ended = source.newline + indent + source.indent_unit + BREAK
+    needed = ended if syntax.arm.endswith(BREAK) and not _leaves(last) else ""
+    parts: list[Part] = [comma + source.slice(last.end_byte, at) + needed]
     for value in missing:
         arm = "\n" + syntax.arm.replace("VALUE", value)
         for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
             parts.append(part)
     return Rewrite(last.end_byte, at, tuple(parts), f"arms for {', '.join(missing)}")
+
+
+def _leaves(arm: Node) -> bool:
+    """Returns whether the last statement of an arm or block leaves it."""
+    last = next((child for child in reversed(arm.named_children) if child.type != "comment"), None)
+    return last is not None and (last.type in LEAVING or (last.type in BLOCKS and _leaves(last)))

@@ -66,12 +66,10 @@ def _message(values: Sequence[Node]) -> str:
     """Returns the arguments of the logging call: a format, then its values."""
     if len(values) == 1 and values[0].type in STRINGS:
         return text(values[0])
-    formats, shown = [], []
-    for value in values:
-        plain = _plain(value)
-        if plain is None:
-            shown.append(text(value))
-        formats.append("%s" if plain is None else plain.replace("%", "%%"))
+    plain = [_plain(value) for value in values]
+    shown = [text(value) for value, said in zip(values, plain, strict=True) if said is None]
+    sign = "%%" if shown else "%"  # logging formats a message only where it has values
+    formats = ["%s" if said is None else said.replace("%", sign) for said in plain]
     return ", ".join([f'"{" ".join(formats)}"', *shown])
 
 

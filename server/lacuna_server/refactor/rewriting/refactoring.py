@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
@@ -41,6 +42,8 @@ class Refactoring:
     reads_trees: bool = True
     # Says what was looked for, where no file has a place.
     unfound: Callable[[Sequence[Source]], str] = lambda sources: ""
+    # Finds the places where nothing of them is kept, so that none is left out for what it would lose.
+    find_whole: Callable[[Sequence[Source]], Iterable[Found]] | None = None
 
 
 def by_structure(pattern: str, template: str) -> Refactoring:
@@ -50,7 +53,7 @@ def by_structure(pattern: str, template: str) -> Refactoring:
     """
     parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
 
-    def find(sources: Sequence[Source]) -> Iterable[Found]:
+    def find(sources: Sequence[Source], *, replaced: bool = False) -> Iterable[Found]:
         for group in _readings(pattern, sources):
             found = [(source, _places(source, group)) for source in sources]
             if any(isinstance(matches, list) and matches for _, matches in found):
@@ -64,14 +67,20 @@ def by_structure(pattern: str, template: str) -> Refactoring:
                 continue
             yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
             sound = [match for match in matches if not match.broken]
-            yield from ((source, item) for item in rewrites(source, sound, parsed))
+            yield from ((source, item) for item in rewrites(source, sound, parsed, replaced=replaced))
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
         kinds = dict.fromkeys(f"{one.kind} ({one.context})" for one in first)
         return f"no place matches the pattern, read as {' or '.join(kinds)}" if kinds else ""
 
-    return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
+    return Refactoring(
+        f"{pattern} → {template}",
+        find,
+        reads_trees=False,
+        unfound=unfound,
+        find_whole=partial(find, replaced=True),
+    )
 
 
 def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[ParsedPattern, ...], ...]:
@@ -130,7 +139,7 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         lines: dict[str, tuple[Source, list[Span]]] = {}
-        for source, item in refactoring.find(sources):
+        for source, item in (refactoring.find_whole or refactoring.find)(sources):
             if isinstance(item, LeftOut):
                 yield source, item
             elif not item.support:

@@ -25,6 +25,7 @@ from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
+_IN_NAME = re.compile("[A-Z0-9_]")
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
 MAX_HOLE_TOKENS = 1024
 
@@ -88,7 +89,8 @@ def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
     template = replace(parse_template(text, known), pattern=pattern)
     for variable in reversed(list(VARIABLE.finditer(pattern))):
         head, tail = pattern[: variable.end()], pattern[variable.end() :]
-        if len(text) > len(pattern) and text.startswith(head) and text.endswith(tail):
+        named = text.startswith(head) and not _IN_NAME.match(text, len(head))
+        if named and len(text) > len(pattern) and text.endswith(tail):
             inserted = parse_template(text[len(head) : len(text) - len(tail)], known).parts
             return replace(template, after=variable[2], inserted=inserted)
     return template

@@ -1,8 +1,8 @@
 import msgspec
 
-from lacuna_model.core.params import FillStats
+from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.http.shapes.answer import Answer
-from lacuna_server.http.shapes.llama import Infill, LlamaExchange
+from lacuna_server.http.shapes.llama import Completion, Infill, LlamaExchange
 
 ANSWER = Answer(("one", "two"), "length", FillStats(tokens=4, context_tokens=20, cached_tokens=15, ms=50, encode_ms=10))
 
@@ -21,3 +21,17 @@ def test_the_path_of_a_response_field_is_its_key_in_the_answer() -> None:
 def test_the_full_answer_tells_why_the_fill_ended() -> None:
     assert reply()["stop_type"] == "limit"
     assert (reply()["tokens_predicted"], reply()["tokens_evaluated"], reply()["tokens_cached"]) == (4, 20, 15)
+
+
+def test_a_stream_has_all_answers() -> None:
+    body = msgspec.convert({"prompt": "a", "n_cmpl": 2, "stream": True}, Completion)
+    chunks = list(LlamaExchange.completion(body, "model").last(ANSWER))
+    told = [(chunk.index, chunk.content, chunk.stop) for chunk in chunks]
+    assert told == [(0, "one", False), (0, "", True), (1, "two", False), (1, "", True)]
+
+
+def test_the_answer_tells_the_stop_string_that_it_ends_before() -> None:
+    body = msgspec.convert({"prompt": "a", "stop": [";", "b"]}, Completion)
+    asked = LlamaExchange.completion(body, "model")
+    whole = msgspec.to_builtins(asked.reply(Answer.of(asked.question, InfillResult("ok", ("1; b",), FillStats()))))
+    assert (whole["content"], whole["stop_type"], whole["stopping_word"]) == ("1", "word", ";")

@@ -96,6 +96,22 @@ def test_several_parts_are_merged_at_their_places() -> None:
     assert merge(ORIGINAL, update) == wanted
 
 
+@pytest.mark.parametrize("marker", ["{/* ... existing code ... */}", "{ /* … existing code … */ }", "// … rest of it"])
+def test_a_marker_may_stand_in_jsx_or_have_the_sign_for_three_dots(marker: str) -> None:
+    original = "<div>\n  <Header />\n  <Main />\n  <Footer />\n</div>\n"
+    update = f"<div>\n  {marker}\n  <Footer />\n  <Legal />\n</div>\n"
+    assert merge(original, update) == original.replace("</div>", "  <Legal />\n</div>")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\r\n"])
+def test_new_lines_end_as_those_of_the_original(end: str, last: str) -> None:
+    original = "def a():\r\n    return 1\r\n\r\n\r\ndef b():\r\n    return 2" + last
+    update = "# ... existing code ...\ndef b():\n    log()\n    return 3\n".replace("\n", end)
+    assert merge(original, update) == original.replace("    return 2", "    log()\r\n    return 3")
+    assert merge(original, f"x = 1{end}y = 2{end}") == "x = 1\r\ny = 2\r\n"
+
+
 def test_code_that_is_nowhere_in_the_original_is_refused() -> None:
     with pytest.raises(ServiceError, match=r"'def fourth\(\):'") as caught:
         merge(ORIGINAL, "# ... existing code ...\ndef fourth():\n    return 4\n")

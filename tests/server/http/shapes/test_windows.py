@@ -80,6 +80,21 @@ def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answe
     assert text(chunk) == answer
 
 
+@pytest.mark.parametrize("begun", ["show(old_name)\n", "show(new_name)\n"])
+def test_what_the_client_has_written_itself_stays(begun: str) -> None:
+    start = CURRENT.removesuffix("show(old_name)\n")
+    run = exchange(SWEEP.replace(CURRENT, f"{CURRENT}keep(old_name)\n") + start + begun)
+    assert run.ready is not None
+    assert text(run.reply(run.ready)) == "keep(new_name)"
+
+
+def test_the_model_writes_behind_what_the_client_has_written() -> None:
+    prompt = "<|file_sep|>current/a.py\na = 1<|cursor|>\nb = 2\n<|file_sep|>updated/a.py\na = 1\n"
+    run = exchange(prompt)
+    assert run.ready is None
+    assert text(run.reply(Answer(("more()\n",), "stop", FillStats()))) == "more()\nb = 2"
+
+
 def test_an_empty_fill_of_a_region_with_markers_is_the_same_marker_twice() -> None:
     run = exchange(MARKED.replace("old_name)", "another)"))
     assert text(run.reply(Answer(("",), "stop", FillStats()))) == "<|marker_1|><|marker_1|>"

@@ -62,6 +62,18 @@ def test_links_out_of_the_folder_are_reported(project: Path) -> None:
     ]
 
 
+def test_a_glob_may_begin_beside_or_above_the_current_folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = project / ".work" / "tree"
+    (hidden / ".cache").mkdir(parents=True)
+    for name in ("a.py", ".cache/b.py"):
+        (hidden / name).write_text("old(1)\n")
+    monkeypatch.chdir(project / "app")
+    for pattern in ("../lib/**/b.py", f"{project}/lib/**/b.py", f"{hidden}/**/*.py", "../.work/tree/*.py"):
+        assert len(gather([pattern])[0]) == 1, pattern
+    monkeypatch.chdir(hidden)
+    assert [len(gather([pattern])[0]) for pattern in ("*.py", f"{hidden}/*.py", ".cache/*.py")] == [1, 1, 0]
+
+
 def test_a_file_that_a_glob_reaches_in_many_ways_occurs_once(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(8):

@@ -35,6 +35,14 @@ INT = Scripted(lambda region: "int")
         ),
         ("def f(a: str) -> str:\n    return lambda b: b\n", "def f(a: str) -> str:\n    return lambda b: b\n"),
         ("def f():\n    yield 1\n", "def f():\n    yield 1\n"),
+        ("def f():\n    return None\n", "def f() -> None:\n    return None\n"),
+        *(
+            (
+                f"def f():\n    if g():\n        {none}\n    return 1\n",
+                f"def f() -> int | None:\n    if g():\n        {none}\n    return 1\n",
+            )
+            for none in ("return", "return None")
+        ),
         (
             "def f():\n    def g():\n        return 1\n    g()\n",
             "def f() -> None:\n    def g() -> int:\n        return 1\n    g()\n",

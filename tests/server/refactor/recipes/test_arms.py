@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from tests.server.refactor.bench import Bench, Scripted
 
@@ -62,6 +64,26 @@ def test_a_switch_with_a_default_arm_is_complete(bench: Bench, name: str, otherw
     end = {"a.py": "return 1\n", "a.rs": "=> n", "a.ts": "break;\n", "a.c": "return 1;\n"}[name]
     before = before.replace(end, end + otherwise)
     assert bench.apply(ADD, before, name) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "ended"),
+    [
+        ("a.ts", "b();", True),
+        ("a.ts", "", True),
+        ("a.ts", "{ b(); break; }", False),
+        ("a.ts", "throw b; // c", False),
+        ("a.c", "b(); // c", True),
+        ("a.c", "goto b;", False),
+    ],
+)
+def test_the_last_arm_does_not_go_on_with_the_first_new_one(bench: Bench, name: str, last: str, ended: bool) -> None:
+    label = "case Color.Red:" if name == "a.ts" else "case RED:"
+    body = "      break;\n" if name == "a.ts" else "        return 1;\n"
+    before = next(text for case, text, _ in CASES if case == name).replace(f"{label}\n{body}", f"{label} {last}\n")
+    made = bench.apply(ADD, before, name, Scripted(lambda region: "x;"))
+    assert bool(re.search(rf"{re.escape(last)}\n +break;\n", made)) == ended
+    assert "\n    case " in made
 
 
 @pytest.mark.parametrize(

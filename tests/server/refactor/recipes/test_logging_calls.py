@@ -17,6 +17,7 @@ HEAD = "import logging\n\nlogger = logging.getLogger(__name__)\n"
         ('print(f"{x} %")', 'logger.debug(f"{x} %")'),
         ("print(x)", 'logger.debug("%s", x)'),
         ('print("got", x, "of 100 %")', 'logger.debug("got %s of 100 %%", x)'),
+        ('print("100 %", "done")', 'logger.debug("100 % done")'),
         ("print('it', x)", 'logger.debug("it %s", x)'),
         ("print('\"', x)", 'logger.debug("%s %s", \'"\', x)'),
         ("print(x, y, flush=True)", 'logger.debug("%s %s", x, y)'),

@@ -68,6 +68,14 @@ def test_missing_docstrings_are_added(bench: Bench, name: str, before: str, afte
     assert bench.apply(by_recipe("docstrings", {}), before, name, Scripted(lambda region: "X")) == after
 
 
+@pytest.mark.parametrize("name", ["a.js", "a.ts", "a.tsx"])
+def test_a_doc_comment_stands_above_decorators(bench: Bench, name: str) -> None:
+    known = "class A {\n  /** Known. */\n  @B('c')\n  @D() f() {}\n\n"
+    before = "  @B({ c: [d()] })\n  @D\n  g() {}\n\n  h() {}\n}\n"
+    after = before.replace("  @B", "  /** X */\n  @B").replace("  h", "  /** X */\n  h")
+    assert bench.apply(by_recipe("docstrings", {}), known + before, name, Scripted(lambda region: "X")) == known + after
+
+
 def test_every_rule_is_read_and_every_language_parses_its_query(bench: Bench) -> None:
     extensions = {"python": "py", "javascript": "js", "typescript": "ts", "tsx": "tsx", "rust": "rs", "go": "go"}
     for name, rules in rule_sets().items():

@@ -39,6 +39,11 @@ def test_separators_and_comments_stay_where_they_belong(bench: Bench, before: st
     assert bench.apply(by_structure(*RENAME), before) == after
 
 
+def test_a_metavariable_may_begin_as_another_one(bench: Bench) -> None:
+    refactoring = by_structure("m($KEYS).set($KEY)", "m($KEYS).set($KEYS, $KEY, <<fill>>)")
+    assert bench.apply(refactoring, "m(k).set(v)\n") == "m(k).set(k, v, x)\n"
+
+
 NESTED = "if $C:\n    with lock:\n        $$$BODY\n\n    done()"
 
 
