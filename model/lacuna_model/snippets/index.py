@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lacuna_model.core.background import Background
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
+from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.sources import Chunk, Sources
 
 # The index is held in memory: this is about 9 MB of text.
@@ -141,6 +142,13 @@ class WorkspaceIndex:
     def is_open(self, name: str) -> bool:
         """Whether an editor has the file open."""
         return name in self._open
+
+    def rows(self, name: str) -> list[str]:
+        """The rows of a file that was read, as an editor has them if it is open; none of any other."""
+        source, text = self.sources.files.get(name), self._open.get(name)
+        if source is None:
+            return []
+        return source.lines if text is None else plain(text).split("\n")
 
     def touch(self) -> None:
         """Scan the disk again if the last scan is long ago, or other rules hold; called when the workspace is used."""
