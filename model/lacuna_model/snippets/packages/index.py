@@ -27,7 +27,7 @@ from lacuna_model.snippets.packages.marks import mark_of
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
 
 # Increase when what a reader finds changes.
-VERSION = 1
+VERSION = 2
 SUFFIX = ".names"
 MAX_KEPT = 200
 # What an index may take: processor time (s) from its start on, memory (bytes), and the bytes of a file.
