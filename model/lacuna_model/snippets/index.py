@@ -95,6 +95,7 @@ class WorkspaceIndex:
         self._stamps: dict[str, tuple[int, int]] = {}
         self._open: dict[str, str] = {}
         self._changed: dict[str, str | None] = {}
+        self._taken: set[str] = set()  # what has changed since the last scan began
         self._admitted: dict[str, bool] = {}
         self._stale = False
         self._scanned_at = self._indexed_at = float("-inf")
@@ -191,6 +192,7 @@ class WorkspaceIndex:
     def _scan(self, stopped: Callable[[], bool]) -> None:
         """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
         self._admitted.clear()
+        self._taken.clear()
         num_asked, found = self._num_asked, {}
         for number, file in enumerate(scan(self.root, self._settings)):
             if stopped():
@@ -201,7 +203,7 @@ class WorkspaceIndex:
             self._open.pop(name, None)
         for name in self._stamps.keys() - found.keys():
             del self._stamps[name]
-        for name in self.sources.files.keys() - found.keys() - set(self._open):
+        for name in self.sources.files.keys() - found.keys() - self._taken - set(self._open):
             self._put(name, None)
         for number, (name, file) in enumerate(found.items()):
             if stopped():
@@ -222,6 +224,7 @@ class WorkspaceIndex:
     def _take_changes(self) -> None:
         while self._changed:
             name, text = self._changed.popitem()
+            self._taken.add(name)
             if text is None:
                 self._stamps.pop(name, None)
                 text = self._on_disk(name)
