@@ -25,8 +25,8 @@ class EditedPart:
     """The bytes from ``start`` to ``end`` of a document, which the model writes again.
 
     ``before`` and ``after`` are the texts of the region around it, which stay: a byte order mark, blank lines, and the
-    ``indentation`` of the part's first line. ``old`` is the part with its indentation and with line feeds as line ends, ``newline`` the
-    document's own line end.
+    ``indentation`` of the part's first line. ``old`` is the part with its indentation and with line feeds as line ends,
+    ``newline`` the document's own line end.
     """
 
     start: int

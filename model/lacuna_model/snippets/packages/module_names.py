@@ -72,8 +72,8 @@ class ModuleNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``members`` has those of its classes. ``bases`` are the classes that a class extends, as they are written.
     ``imported`` are names of other modules: where a local name comes from, a module and a name in it ("": the module
-    itself). ``stars`` are modules all of whose names are offered, too. ``is_open``: it may have more names, which running it makes,
-    or which were not read.
+    itself). ``stars`` are modules all of whose names are offered, too. ``is_open``: it may have more names, which
+    running it makes, or which were not read.
     """
 
     names: dict[str, str] = msgspec.field(default_factory=dict)
