@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.background import Background
 from lacuna_model.files import ignore
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.sources import Chunk, Sources
@@ -88,7 +89,7 @@ class WorkspaceIndex:
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings) -> None:
-        self.root = root.absolute()
+        self.root = absolute(root)
         self.sources = Sources()
         self.similar = SimilarCode(())
         self._settings = settings
@@ -105,8 +106,8 @@ class WorkspaceIndex:
 
     def name(self, path: str | Path) -> str:
         """A file's path relative to the workspace, with forward slashes; its absolute path where it lies outside."""
-        absolute = self.root / path
-        return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
+        whole = absolute(self.root / path)
+        return whole.relative_to(self.root).as_posix() if whole.is_relative_to(self.root) else whole.as_posix()
 
     def admits(self, name: str) -> bool:
         """Whether a file may be read; ignored, secret and outside files may not, even if they are open."""
