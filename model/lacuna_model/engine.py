@@ -187,12 +187,14 @@ class Engine:
         groups = list(region_groups.grouped(regions))
         due = request.task.due_ms if len(groups) == 1 and isinstance(request.task, FillGaps) else 0
 
-        def lay(session: DocumentSession) -> Layout:
-            return text_layout(spaced, regions, session.window, self.model, request)
+        alone = replace(request, snippets=())
+
+        def lay(session: DocumentSession, with_snippets: bool) -> Layout:
+            return text_layout(spaced, regions, session.window, self.model, request if with_snippets else alone)
 
         with self._tiers.running(document, lay, due) as tier:
             if tier.nearest:
-                request = replace(request, snippets=())
+                request = alone
             began = time.monotonic()
             later = self._stand_ins(request, spaced, regions, deadline) if len(groups) > 1 else []
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)

@@ -43,7 +43,8 @@ class DocumentSession:
         self.opening: tuple[int, ...] = ()
 
 
-Lay = Callable[[DocumentSession], Layout]
+# The layout of a fill in a context: with the request's snippets, or the text alone.
+Lay = Callable[[DocumentSession, bool], Layout]
 
 
 class DocumentSessions:
@@ -128,7 +129,7 @@ class Tiers:
             if not due_ms or not isinstance(session.cache, FimContext):
                 yield Tier(self._model, session)
                 return
-            layout = lay(session)
+            layout = lay(session, True)
             tiers = [Tier(self._model, session), *self._beside(session, session.cache.missing(layout))]
             times = [_predicted_ms(tier, layout) for tier in tiers]
             in_time = next((tier for tier, ms in zip(tiers, times, strict=True) if ms <= due_ms), None)
@@ -137,7 +138,7 @@ class Tiers:
                 return
             with self._nearest.running(document) as nearest:
                 last = Tier(self._small, nearest, nearest=True, unread=session.cache.num_unread)
-                tiers, times = [*tiers, last], [*times, _predicted_ms(last, lay(nearest))]
+                tiers, times = [*tiers, last], [*times, _predicted_ms(last, lay(nearest, False))]
                 yield tiers[times.index(min(times))]
 
     def filled(self) -> None:

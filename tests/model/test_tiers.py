@@ -3,10 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region, Snippet
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
@@ -67,6 +68,15 @@ def test_the_nearest_text_answers_while_the_context_is_not_read(alone: Engine) -
     late = alone.fill(request()).stats
     assert late.unread == 0
     assert late.context_tokens > early.context_tokens
+
+
+def test_the_nearest_text_is_read_once_for_the_keys_of_a_line(alone: Engine) -> None:
+    snippet = Snippet("b.py", tiny.CODE)
+    for typed in ("", "a", "ab"):
+        text = TEXT[:AT] + typed
+        found = alone.fill(msgspec.structs.replace(request(len(text)), text=text, snippets=(snippet,))).stats
+        assert found.context_tokens <= NEAREST.before + NEAREST.after + 8
+        assert not typed or found.cached_tokens > found.context_tokens / 2
 
 
 def test_a_fill_that_is_not_due_reads_the_whole_context(alone: Engine) -> None:

@@ -87,7 +87,7 @@ class Paragraph:
         for index, line in enumerate(lines):
             complete = final or index < len(lines) - 1
             if self.in_line and index == 0:
-                return len(line) if complete else None
+                return len(line.removesuffix("\r")) if complete else None
             known = complete and line.strip() in self.above
             ends = complete and written and not line.strip()
             if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
@@ -117,7 +117,7 @@ class StopRule:
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
     line, so a line of the fill may end with it. ``broken``: another gap interrupts that line. ``newline_follows``: the
     text after the gap begins with a newline, which ends the fill's last line. ``loose``: a blank line is above the gap,
-    so its fill may also stand behind the definition.
+    so its fill may also stand behind the definition. Lines may end with ``\\r\\n``, here and in a fill.
     """
 
     head: str
@@ -146,6 +146,8 @@ class StopRule:
         has_grammar: bool = True,
     ) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
+        until = None if until is None else len(_with_feeds(after[:until]))
+        before, after = _with_feeds(before), _with_feeds(after)
         above_head, _, head = before.rpartition("\n")
         first = first_written(after)
         part = after[:until].lstrip("\n")
@@ -193,7 +195,7 @@ class StopRule:
             return
         paragraph = self.paragraph.end(text, final=final) if self.paragraph else None
         if paragraph is not None and (paragraph < len(text) or not final):
-            yield self._last_line_closed(_ended(text[:paragraph], "\n"))
+            yield self._last_line_closed(_ended(text[:paragraph]))
             return
         position, lines = 0, text.split("\n")
         statements = self._statements(lines, final=final)
@@ -218,7 +220,7 @@ class StopRule:
                 yield text[: statements[index]]
             position += len(line) + 1
         if (once := first_round(text)) is not None:
-            yield text[:once].rstrip(" \t,")
+            yield text[:once].rstrip(" \t\r,")
         if final:
             yield text
 
@@ -258,7 +260,7 @@ class StopRule:
         if leaving == "behind":
             yield self._last_line_closed(text[: position + len(line) + 1])
         elif leaving or (self.in_block and _is_at_edge(line)):
-            yield self._last_line_closed(_ended(text[:position], "\n"))
+            yield self._last_line_closed(_ended(text[:position]))
 
     def whole(self, text: str) -> Iterator[str]:
         """What a fill that has run into its budget may be: its lines up to one that leaves no bracket open.
@@ -268,13 +270,13 @@ class StopRule:
         ends = [match.start() for match in re.finditer("\n", text) if text[: match.start()].strip()]
         kept = [text[:end] for end in reversed(ends)]
         found = [one for one in kept if depth(one) == 0][:1] + kept[:1]
-        yield from dict.fromkeys(one if self.newline_follows else one + "\n" for one in found)
+        yield from dict.fromkeys(one.removesuffix("\r") if self.newline_follows else one + "\n" for one in found)
         if not found and (words := _LAST_WORD.sub("", text).rstrip()) and words != text:
             yield words
 
     def _last_line_closed(self, text: str) -> str:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
-        return _ended(text, "") if self.newline_follows else text
+        return _ended(text, keeps_newline=False) if self.newline_follows else text
 
     def _own_length(self, line: str, whole: str) -> int | None:
         """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
@@ -358,7 +360,15 @@ def _is_at_edge(line: str) -> bool:
     return line[:1] not in _EDGE and not "end".startswith(line.strip())
 
 
-def _ended(text: str, newline: str) -> str:
-    """A text with ``newline`` in place of the white space at its end, if that contains a newline."""
+def _with_feeds(text: str) -> str:
+    """A text whose lines end with a line feed alone."""
+    return text.replace("\r\n", "\n")
+
+
+def _ended(text: str, *, keeps_newline: bool = True) -> str:
+    """A text without the white space at its end, if that contains a newline, of which the first may be kept."""
     bare = text.rstrip()
-    return bare + newline if "\n" in text[len(bare) :] else text
+    blank = text[len(bare) :]
+    if "\n" not in blank:
+        return text
+    return bare + ("\r\n" if "\r\n" in blank else "\n") * keeps_newline

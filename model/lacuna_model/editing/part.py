@@ -1,5 +1,6 @@
 """The part of a region that is rewritten, and the prompt that asks for it."""
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -23,9 +24,9 @@ MAX_TOKENS = 4000
 class EditedPart:
     """The bytes from ``start`` to ``end`` of a document, which the model writes again.
 
-    ``before`` and ``after`` are the texts of the region around it, which stay: blank lines, and the ``indentation`` of
-    the part's first line. ``old`` is the part with its indentation and with line feeds as line ends, ``newline`` the
-    document's own line end.
+    ``before`` and ``after`` are the texts of the region around it, which stay: a byte order mark, blank lines, and the
+    ``indentation`` of the part's first line. ``old`` is the part with its indentation and with line feeds as line ends,
+    ``newline`` the document's own line end.
     """
 
     start: int
@@ -42,22 +43,23 @@ class EditedPart:
         where = f"region {region.start}..{region.end}"
         if region.regex or region.json_schema or region.single_line:
             raise RequestError(f"{where} is rewritten; it cannot have a pattern, a schema or single_line, too")
-        starts_line = region.start == 0 or text[region.start - 1 : region.start] == b"\n"
+        starts_line = text[: region.start] in (b"", BOM_UTF8) or text[region.start - 1 : region.start] == b"\n"
         ends_line = region.end in (region.start, len(text)) or text[region.end - 1 : region.end] == b"\n"
         if not (starts_line and (ends_line or text[region.end : region.end + 1] in (b"\n", b"\r"))):
             raise RequestError(f"{where} is rewritten, so it has to be whole lines")
         whole = text[region.start : region.end].decode()
-        if not whole.strip():
+        mark = "\ufeff" * (region.start == 0 and text.startswith(BOM_UTF8))
+        if not whole.removeprefix(mark).strip():
             raise RequestError(f"{where} is blank; there is nothing to rewrite")
         if (lines := whole.count("\n") + 1) > MAX_LINES + 1:
             raise RequestError(f"{where} has {lines:,} lines; at most {MAX_LINES} are rewritten at once")
-        first = indentation(whole)
+        first = mark + indentation(whole.removeprefix(mark))
         last = whole[len(whole.rstrip()) :]
         newline = "\r\n" if "\r\n" in whole else "\n"
         ended = newline if newline in last else ""
         body = whole[len(first) : len(whole) - len(last)] + last.partition(newline)[0] * bool(ended) + ended
         start = region.start + len(first.encode())
-        lead = first.rpartition("\n")[2]
+        lead = first.removeprefix(mark).rpartition("\n")[2]
         old = (lead + body).replace("\r\n", "\n")
         after = whole[len(first) + len(body) :]
         return cls(start, start + len(body.encode()), first, after, lead, old, newline)
@@ -152,11 +154,12 @@ def _asked(
 ) -> str:
     """The user's message. The instruction comes last, so that another one for the same part costs few tokens."""
     window = WindowChooser(AROUND)
-    before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer).decode()
-    after = window.after(text[region.end :], model.tokenizer).decode()
+    before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer)
+    after = window.after(text[region.end :], model.tokenizer)
     name = PurePath(path).name or "the file"
     said = f"{THE_PART} {name} to edit:\n{opened}{part.old.rstrip(LF)}\n{fence}\n\n"
-    around = "\n".join(f"{opened}{lines.strip(LF)}\n{fence}" for lines in (before, after) if lines.strip())
+    beside = before.removeprefix(BOM_UTF8).decode(), after.decode()
+    around = "\n".join(f"{opened}{lines.strip(LF)}\n{fence}" for lines in beside if lines.strip())
     if around:
         said = f"{BESIDE} {name} around the part:\n{around}\n\n{said}"
     asked = f"{said}Instruction: {instruction.strip()}\n\n{ANSWER}."

@@ -50,6 +50,11 @@ def find_repository(folder: Path) -> Path | None:
     return next((above for above in (folder, *folder.parents) if os.path.exists(above / ".git")), None)
 
 
+def absolute(path: Path | str) -> Path:
+    """A path from the root of the file system, without ``..``."""
+    return Path(os.path.abspath(path))
+
+
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # Non-blocking, so that opening a pipe without a writer returns at once; it is refused afterwards.
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -62,7 +67,7 @@ def read_within(root: Path, file: Path, limit: int) -> bytes | None:
     That is ``root`` itself, a file outside of it, one that is not regular or has more than ``limit`` bytes, a link,
     and a file in a folder that is a link.
     """
-    root, file = root.absolute(), file.absolute()
+    root, file = absolute(root), file.absolute()
     if root not in file.parents or ".." in file.parts:
         return None
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from lacuna_model.files.ignore import IgnoreRules
-from lacuna_model.files.opening import generated_head, generated_name, minified, read_within
+from lacuna_model.files.opening import absolute, generated_head, generated_name, minified, read_within
 from lacuna_model.files.secrets import holds_credential, is_secret
 from lacuna_model.text.lines import well_formed
 
@@ -59,7 +59,7 @@ def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
     if not settings.enabled:
         return
     num_files = total_bytes = 0
-    for file in _walk(root.absolute(), settings):
+    for file in _walk(absolute(root), settings):
         if num_files == settings.max_files:
             return
         if total_bytes + file.size <= settings.max_total_bytes:
@@ -69,7 +69,7 @@ def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
 
 def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
     """Whether :func:`scan` would yield ``path``, which may not be on disk yet; limits on sizes and numbers aside."""
-    root, path = root.absolute(), path.absolute()
+    root, path = absolute(root), absolute(path)
     if not settings.enabled or not path.is_relative_to(root):
         return False
     inside = path.relative_to(root)

@@ -52,7 +52,7 @@ from lacuna_model.network.devices import (
     default_precision,
 )
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
-from lacuna_model.network.masks import EDIT
+from lacuna_model.network.masks import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer, Vocabulary
@@ -104,6 +104,11 @@ class LoadedFim:
     def rewrites(self) -> bool:
         """Whether it has rows that were trained to rewrite lines behind a change."""
         return self.has_rows(EDIT)
+
+    @property
+    def fill_kind(self) -> str:
+        """The kind of the rows of its fills: that of rows trained for gaps, "" where it has none."""
+        return INFILL if self.has_rows(INFILL) else ""
 
     def has_rows(self, kind: str) -> bool:
         """Whether it has trained additions to rows of a ``kind``."""

@@ -55,9 +55,9 @@ def first_costs(model: LoadedFim) -> None:
 
 
 def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: int) -> None:
-    """A pass over so many rows, the last of which are mask rows; the ``costs`` learn from it."""
+    """A pass over so many rows of a fill, the last of which are mask rows; the ``costs`` learn from it."""
     reader, count = model.tracks(), rows - masks
-    track = reader.new()
+    track = reader.new(model.fill_kind if model.answers else "")
     track.become(model.tokenizer.encode(calibration_text())[:count], 0)
     if not model.answers:
         MaskedPasses(model.transformer, model.frequent_head, costs).draft([WantedSlots(reader, [[track]], [])], masks)

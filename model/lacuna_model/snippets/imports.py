@@ -110,7 +110,7 @@ def module_files(
 def _package(module: str, by_folder: Mapping[str, Collection[str]]) -> list[str]:
     """The files of a Go package: those of the folder that ends its path and says the most of it."""
     found: dict[str, list[str]] = {}
-    for other in by_folder.get(module.rpartition("/")[2], ()):
+    for other in tuple(by_folder.get(module.rpartition("/")[2], ())):  # another thread may add some
         folder = posixpath.dirname(other)
         if other.endswith(".go") and not other.endswith("_test.go") and f"/{module}".endswith(f"/{folder}"):
             found.setdefault(folder, []).append(other)
@@ -131,7 +131,7 @@ def _among(
     module = module.strip("/")
     found = [
         other
-        for other in by_stem.get(module.rpartition("/")[2], ())
+        for other in tuple(by_stem.get(module.rpartition("/")[2], ()))  # another thread may add some
         if other != path
         and other.endswith(endings)
         and (stem(other) == module or (not whole and stem(other).endswith(f"/{module}")))

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.background import Background
 from lacuna_model.files import ignore
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
+from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.sources import Chunk, Sources
 
 # The index is held in memory: this is about 9 MB of text.
@@ -87,13 +89,14 @@ class WorkspaceIndex:
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings) -> None:
-        self.root = root.absolute()
+        self.root = absolute(root)
         self.sources = Sources()
         self.similar = SimilarCode(())
         self._settings = settings
         self._stamps: dict[str, tuple[int, int]] = {}
         self._open: dict[str, str] = {}
         self._changed: dict[str, str | None] = {}
+        self._taken: set[str] = set()  # what has changed since the last scan began
         self._admitted: dict[str, bool] = {}
         self._stale = False
         self._scanned_at = self._indexed_at = float("-inf")
@@ -103,8 +106,8 @@ class WorkspaceIndex:
 
     def name(self, path: str | Path) -> str:
         """A file's path relative to the workspace, with forward slashes; its absolute path where it lies outside."""
-        absolute = self.root / path
-        return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
+        whole = absolute(self.root / path)
+        return whole.relative_to(self.root).as_posix() if whole.is_relative_to(self.root) else whole.as_posix()
 
     def admits(self, name: str) -> bool:
         """Whether a file may be read; ignored, secret and outside files may not, even if they are open."""
@@ -141,6 +144,13 @@ class WorkspaceIndex:
     def is_open(self, name: str) -> bool:
         """Whether an editor has the file open."""
         return name in self._open
+
+    def rows(self, name: str) -> list[str]:
+        """The rows of a file that was read, as an editor has them if it is open; none of any other."""
+        source, text = self.sources.files.get(name), self._open.get(name)
+        if source is None:
+            return []
+        return source.lines if text is None else plain(text).split("\n")
 
     def touch(self) -> None:
         """Scan the disk again if the last scan is long ago, or other rules hold; called when the workspace is used."""
@@ -183,6 +193,7 @@ class WorkspaceIndex:
     def _scan(self, stopped: Callable[[], bool]) -> None:
         """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
         self._admitted.clear()
+        self._taken.clear()
         num_asked, found = self._num_asked, {}
         for number, file in enumerate(scan(self.root, self._settings)):
             if stopped():
@@ -193,7 +204,7 @@ class WorkspaceIndex:
             self._open.pop(name, None)
         for name in self._stamps.keys() - found.keys():
             del self._stamps[name]
-        for name in self.sources.files.keys() - found.keys() - set(self._open):
+        for name in self.sources.files.keys() - found.keys() - self._taken - set(self._open):
             self._put(name, None)
         for number, (name, file) in enumerate(found.items()):
             if stopped():
@@ -214,6 +225,7 @@ class WorkspaceIndex:
     def _take_changes(self) -> None:
         while self._changed:
             name, text = self._changed.popitem()
+            self._taken.add(name)
             if text is None:
                 self._stamps.pop(name, None)
                 text = self._on_disk(name)

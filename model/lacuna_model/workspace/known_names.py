@@ -203,7 +203,7 @@ class KnownNames:
     def _names_of(self, imported: Import) -> set[str]:
         files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
         if files:
-            known = [self._sources.files[file] for file in files if file in self._sources.files]
+            known = list(filter(None, map(self._sources.files.get, files)))
             return {name for one in known for name in (*one.imports, *(it.name for it in one.definitions))}
         if self._packages is None:
             return set()
@@ -259,7 +259,7 @@ class KnownNames:
         """
         files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
         if files:
-            known = [self._sources.files[file] for file in files if file in self._sources.files]
+            known = list(filter(None, map(self._sources.files.get, files)))
             if any(name in one.imports or any(name == it.name for it in one.definitions) for one in known):
                 return "project"
             if imported.name == "default":

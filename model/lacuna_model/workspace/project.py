@@ -17,6 +17,7 @@ from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.core.regions import standing
 from lacuna_model.files import ignore
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
@@ -42,7 +43,7 @@ class Project:
     """One workspace; files that may not be read are never taken in."""
 
     def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
-        self.root = root.absolute()
+        self.root = absolute(root)
         self.settings = settings
         self._is_indexed = False
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
@@ -90,7 +91,7 @@ class Project:
         return self.snippets.choose(
             request.text,
             request.regions[0].start,
-            str(Path(request.path).absolute()),
+            str(absolute(request.path)),
             request.language,
             diagnostics=request.diagnostics,
             signatures=request.signatures,
@@ -101,7 +102,7 @@ class Project:
     def known_names(self, request: InfillRequest, region: Region) -> KnownNames | None:
         """What is known of the names that a fill of a region may use; None in a language whose names are not known."""
         index, packages = self.snippets.index, self.snippets.packages
-        return known_names(request, region, index.sources, packages, index.name(str(Path(request.path).absolute())))
+        return known_names(request, region, index.sources, packages, index.name(str(absolute(request.path))))
 
     def names_of(self, request: InfillRequest) -> list[KnownNames]:
         """For each region, what is known of names; empty in a language whose names are not known.
@@ -116,12 +117,12 @@ class Project:
 
     def why_none(self, path: str) -> str:
         """The reason why no snippet was chosen for a document."""
-        return self.snippets.why_none(str(Path(path).absolute()))
+        return self.snippets.why_none(str(absolute(path)))
 
     def name(self, path: str) -> str:
         """A document's name in the index: its path from the root, or its absolute path where it lies outside."""
-        absolute = Path(path).absolute()
-        return name_of(self.root, absolute) if absolute.is_relative_to(self.root) else absolute.as_posix()
+        whole = absolute(path)
+        return name_of(self.root, whole) if whole.is_relative_to(self.root) else whole.as_posix()
 
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
@@ -204,12 +205,12 @@ class Project:
     def _look(self, path: str) -> None:
         """Take in a file from disk."""
         self.snippets.changed(path)
-        self._take(path, read_source(self.root, Path(path).absolute(), self.settings.max_file_bytes))
+        self._take(path, read_source(self.root, absolute(path), self.settings.max_file_bytes))
 
     def _take(self, path: str, text: str | None) -> None:
         """Put the text of a document into the index; remove the document where it may not be read."""
         name = self.name(path)
-        if text is not None and admits(self.root, Path(path).absolute(), self.settings) and quotable(text):
+        if text is not None and admits(self.root, absolute(path), self.settings) and quotable(text):
             self._index.update(name, self._tokenizer.encode(text))
         else:
             self._index.remove(name)
@@ -225,7 +226,7 @@ class Workspaces:
 
     def follow(self, root: str) -> Project:
         """The project at ``root``; a new one is read in the background and kept up to date from now on."""
-        project, is_new = self._find(Path(root).absolute())
+        project, is_new = self._find(absolute(root))
         if is_new:
             project.follow()
         return project
@@ -235,7 +236,7 @@ class Workspaces:
 
         If ``settings`` differ from the project's, it is made again.
         """
-        project, _ = self._find(Path(root).absolute(), settings)
+        project, _ = self._find(absolute(root), settings)
         project.read(seconds)
         return project
 

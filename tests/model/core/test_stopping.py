@@ -1,5 +1,7 @@
+from collections.abc import Callable
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.stopping import LineLimit, StopRule, first_round
@@ -309,6 +311,29 @@ def test_a_fill_ends_with_the_last_line_of_its_limit(text: str) -> None:
 
 
 TEXTS = st.text(alphabet="ab: \n)", max_size=40)
+# Too short to go round, which is counted in characters.
+SHORT = st.text(alphabet="ab=: \n)}{", max_size=28)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(before=SHORT, after=SHORT, text=SHORT, until=st.integers(0, 28), has_grammar=st.booleans(), limit=st.booleans())
+@example("def f(x):\n    y = ", "\n    return y\n", "x + 1\n    return y\n", 0, True, False)
+@example("a = [\n    1,\n    ", "\n]\n", "x[0]", 0, True, False)
+@example("x:\n    y = ", "\n", "x + 1 +\n", 0, False, False)
+def test_the_ends_of_a_fill_are_the_same_whatever_its_lines_end_with(
+    before: str, after: str, text: str, until: int, has_grammar: bool, limit: bool
+) -> None:
+    def windows(text: str) -> str:
+        return text.replace("\n", "\r\n")
+
+    def ends(convert: Callable[[str], str], *, final: bool) -> list[str]:
+        gap_follows = len(convert(after[:until])) if until else None
+        lines = LineLimit(1, keeps_newline=not after.startswith("\n")) if limit else None
+        rule = StopRule.between(convert(before), convert(after), gap_follows, lines, has_grammar=has_grammar)
+        return [*rule.ends(convert(text), final=final), *rule.whole(convert(text))]
+
+    for final in (True, False):
+        assert ends(windows, final=final) == [windows(one) for one in ends(str, final=final)]
 
 
 @settings(deadline=None)  # the machine may be busy

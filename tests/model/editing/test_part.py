@@ -24,6 +24,16 @@ def test_line_ends_are_those_of_the_document() -> None:
     assert part.whole(part.written("a = 3\nb = 2\n")) == "a = 3\r\nb = 2\r\n"
 
 
+@pytest.mark.parametrize("ahead", ["", "\ufeff"])
+def test_a_byte_order_mark_stays_whether_the_region_has_it_or_not(ahead: str) -> None:
+    within = "\ufeff".removeprefix(ahead)
+    part = part_of(ahead, f"{within}  a = 1\n", "b = 2\n")
+    assert (part.before, part.indentation, part.old, part.text) == (f"{within}  ", "  ", "  a = 1\n", "a = 1\n")
+    assert part.whole(part.written("a = 3\n")) == f"{within}  a = 3\n"
+    with pytest.raises(RequestError, match="nothing to rewrite"):
+        part_of(ahead, f"{within}\n", "b = 2\n")
+
+
 def test_a_region_within_a_line_is_refused() -> None:
     with pytest.raises(RequestError, match="whole lines"):
         part_of("x = ", "a\n")

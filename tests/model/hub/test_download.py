@@ -101,7 +101,7 @@ def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | No
 
     def hf_hub_download(repo_id: str, filename: str, *, revision: str, local_dir: Path) -> str:
         fetched.append(filename)
-        local_dir.mkdir(parents=True)
+        local_dir.mkdir(parents=True, exist_ok=True)
         (local_dir / filename).write_bytes(weights)
         return str(local_dir / filename)
 
@@ -459,6 +459,19 @@ def test_the_file_of_the_hub_needs_space_twice(on_hub_alone: ModelInfo, monkeypa
     with pytest.raises(DownloadError, match="no space left"):
         download.pull("tiny")
     assert fetched == []
+
+
+def test_what_the_hub_has_sent_before_needs_no_space(on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil._ntuple_diskusage(10**9, 10**9, on_hub_alone.size + download.SPARE_BYTES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    offer_on_hub(monkeypatch, WEIGHTS)
+    sent = models.cache_dir() / "downloads" / "tiny" / "hub" / ".cache" / "tiny.gguf.incomplete"
+    sent.parent.mkdir(parents=True)
+    sent.write_bytes(WEIGHTS[:-1])
+    with pytest.raises(DownloadError, match="no space left"):
+        download.pull("tiny")
+    sent.write_bytes(WEIGHTS)
+    assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
 @pytest.mark.parametrize("where", ["fetching", "unpacking"])

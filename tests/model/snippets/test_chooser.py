@@ -132,6 +132,39 @@ def test_recent_edits_elsewhere_are_chosen_unless_the_document_has_the_same_line
     assert "new.py" not in {one.path for one in choose(chooser, near, path="near.py")}
 
 
+@pytest.mark.parametrize("change", ["def load_beta(stream, *, limit):\n    return stream.read(limit)\n", "LIMIT = 1\n"])
+def test_what_a_file_no_longer_has_is_not_quoted(tmp_path: Path, change: str) -> None:
+    names = ("alpha", "beta", "gamma", "delta")
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"def load_{name}(path, size):\n    return open(path).read()[:size]\n")
+    imports = "".join(f"from {name} import load_{name}\n" for name in names)
+    uses = "".join(f"load_{name}(1, 2)\n" for name in names)
+    text = f"{imports}\n\n{uses}load_"
+    chooser = SnippetChooser(tmp_path, background=False)
+    chooser.refresh()
+    assert {one.path for one in choose(chooser, text)} == {f"{name}.py" for name in names}
+    (tmp_path / "beta.py").write_text(change)
+    chooser.changed("beta.py")
+    chooser.refresh()
+    for typed in ("", "beta(1, 2)\nload_"):
+        assert all(one.text in change for one in choose(chooser, text + typed) if one.path == "beta.py")
+
+
+def test_a_signature_that_a_file_no_longer_has_is_not_quoted(tmp_path: Path) -> None:
+    names = ("Alpha", "Beta", "Gamma")
+    makes = "".join(f"from {name} import {name}\n{name.lower()} = {name}()\n" for name in names)
+    text = makes + "alpha.load_alpha(beta.load_beta(gamma.load_gamma("
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"class {name}:\n    def load_{name.lower()}(self, path, size): ...\n")
+    chooser = SnippetChooser(tmp_path, background=False)
+    for parameters in ("self, path, size", "self, stream, *, limit"):
+        (tmp_path / "Beta.py").write_text(f"class Beta:\n    def load_beta({parameters}): ...\n")
+        chooser.changed("Beta.py")
+        chooser.refresh()
+        signed = [one for one in choose(chooser, text) if one.path == "Beta.py" and "how to use" in one.reason]
+        assert [one.text for one in signed] == [f"def load_beta({parameters}): ...\n"]
+
+
 def test_diagnostics_come_last_as_comments(chooser: SnippetChooser) -> None:
     plain = choose(chooser)
     *others, reported = choose(chooser, diagnostics=(Diagnostic(6, "'(' was\n never  closed"), Diagnostic(0, "unused")))

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files, stem
@@ -140,3 +142,17 @@ def test_an_import_leads_to_a_file_of_the_workspace(path: str, module: str, name
 )
 def test_clauses_that_do_not_end_are_read_in_time_linear_in_the_text(unit: str, language: str) -> None:
     assert imports(unit * 100_000, language) == {}
+
+
+@pytest.mark.parametrize(("module", "language"), [("shop.utils", "python"), ("shop/utils", "go")])
+def test_files_may_be_added_while_an_import_is_looked_up(module: str, language: str) -> None:
+    found = set[str]()
+
+    class Growing(str):
+        def endswith(self, *ends: Any) -> bool:
+            found.add(f"{len(found)}/utils")
+            return super().endswith(*ends)
+
+    found |= {Growing(f"{number}/shop/utils/utils.{language[:2]}") for number in range(8)}
+    assert module_files(Import(module), "main", language, {"utils": found}, {"utils": found}) is not None
+    assert len(found) > 8

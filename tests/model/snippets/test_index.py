@@ -2,14 +2,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.files.scanning import WorkspaceSettings
+from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings
+from lacuna_model.snippets import index as index_module
 from lacuna_model.snippets.format import words
 from lacuna_model.snippets.index import SimilarCode, WorkspaceIndex
 from lacuna_model.snippets.sources import Chunk
@@ -91,6 +93,27 @@ def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: 
         wait_for(index, "a.py", "third = 3")
     finally:
         index.stop()
+
+
+def test_a_file_that_is_saved_during_a_scan_is_known_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, scan = build(tmp_path), index_module.scan
+    for number in range(60):
+        (tmp_path / f"m{number}.py").write_text("x = 1\n")
+
+    def slowly(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
+        for number, file in enumerate([*scan(root, settings)]):
+            if number == 5:
+                (tmp_path / "new.py").write_text("def new(): ...\n")
+                index.changed("new.py")
+            yield file
+
+    monkeypatch.setattr(index_module, "scan", slowly)
+    index.refresh()
+    assert index.sources.places("new") == ["new.py"]
+    monkeypatch.undo()
+    (tmp_path / "new.py").unlink()
+    index.refresh()
+    assert index.sources.places("new") == []
 
 
 def test_files_that_other_rules_leave_out_are_dropped_at_the_next_use(tmp_path: Path) -> None:

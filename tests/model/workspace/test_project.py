@@ -134,6 +134,22 @@ def test_snippets_are_chosen_from_the_project(project: Project, root: Path, toke
     assert [snippet.path for snippet in chosen] == ["shapes.py"]
 
 
+def test_a_workspace_may_be_named_by_a_way_that_goes_up(
+    root: Path, tokenizer: Tokenizer, follows: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "inner").mkdir()
+    monkeypatch.chdir(root / "inner")
+    workspaces = Workspaces(tokenizer)
+    project = workspaces.read("..", PATIENCE)
+    assert workspaces.read(str(root), PATIENCE) is project
+    assert follows(project, "def area", "../other.py").startswith("(")
+    assert follows(project, "def area", "../shapes.py") == ""
+    text = "print(area("
+    request = InfillRequest(text, (Region(len(text), len(text)),), path="../main.py", workspace="..")
+    assert [snippet.path for snippet in project.choose(request, tokenizer, 200)] == ["shapes.py"]
+    workspaces.close()
+
+
 def test_only_the_last_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenizer) -> None:
     workspaces = Workspaces(tokenizer)
     folders = [tmp_path / str(number) for number in range(MAX_PROJECTS + 1)]

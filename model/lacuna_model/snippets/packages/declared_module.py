@@ -7,7 +7,6 @@ from functools import partial
 from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.module_names import (
     MAX_NAME,
-    MAX_NAMES,
     MAX_SIGNATURE,
     ModuleNames,
     ReaderLimit,
@@ -53,7 +52,7 @@ def _read(pattern: re.Pattern[str], language: str, text: str) -> ModuleNames:
     is_free = is_declaring = False  # whether all members are public, and stand where their type does
     allowance = ReaderLimit()
     for match in pattern.finditer(code):
-        if allowance.is_over() or len(names) > MAX_NAMES:
+        if allowance.is_over():
             break
         if inner := match["member"]:
             if owner is not None and (is_free or match["public"]) and inner not in ("pub", "fn"):
@@ -80,7 +79,7 @@ def _read(pattern: re.Pattern[str], language: str, text: str) -> ModuleNames:
     taken = imports(code, language) if language == "rust" else {}
     imported = {name: (one.module, one.name) for name, one in taken.items() if one.name != "*" and name not in names}
     stars = tuple(one.module for one in taken.values() if one.name == "*")
-    return ModuleNames(names, members, {}, imported, stars, bool(_MAKING.search(code)))
+    return ModuleNames(names, members, {}, imported, stars, bool(_MAKING.search(code)) or allowance.was_over)
 
 
 _KEYWORDS = {"go": "func", "rust": "fn"}

@@ -12,12 +12,12 @@ import shutil
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from lacuna_model.files.opening import read_within
+from lacuna_model.snippets.packages.marks import Marks
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _VENVS = (".venv", "venv", "env")
@@ -31,6 +31,8 @@ _DISTRIBUTION = re.compile(r"(.+?)-([^-]+)\.dist-info")
 _PART = re.compile(r"(?!\.+\Z)[\w.~-]{1,200}")
 _GO_REQUIRED = re.compile(r"^(?:require)?[ \t]*([\w.~/-]{1,200})[ \t]+(v[\w.+-]{1,100})", re.MULTILINE)
 _RUST_LOCKED = re.compile(r"^name = \"([\w-]{1,100})\"\nversion = \"([\w.+-]{1,100})\"", re.MULTILINE)
+# What changes in a folder when packages are installed.
+_TELLING = ("node_modules", "node_modules/.package-lock.json", "vendor", "go.mod", "Cargo.lock")
 _RUST_STANDARD = ("std", "core", "alloc")
 _GO_FILE = re.compile(r"\w{1,200}(?<!_test)\.go")
 # Files of a package of Go, and bytes of a go.mod or a Cargo.lock that are read.
@@ -67,11 +69,21 @@ class Environment:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
+        self._marks = Marks()
+        self._sites: list[tuple[Path, dict[str, str]]] | None = None
+
+    def has_changed(self) -> bool:
+        """Whether packages may have come, gone or changed since this was last asked."""
+        changed = self._marks.have_changed()
+        if changed:
+            self._sites = None
+        return changed
 
     def find(self, module: str, language: str, folder: str, within: Module | None) -> Module | None:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
         if language == "python":
             return self._python(module)
+        self._marks.note(*(place / name for place in self._above(folder) for name in _TELLING))
         if language in SCRIPTS:
             return self._script(module, folder, within)
         parts = module.split("/")
@@ -91,8 +103,9 @@ class Environment:
         for count in range(len(parts), 0, -1):
             package = "/".join(parts[:count])
             if (version := required.get(package)) is not None:
-                inner = "/".join([f"{_escaped(package)}@{_escaped(version)}", *parts[count:]])
-                return _go_package(_go_cache(), inner, module, package, version)
+                own = f"{_escaped(package)}@{_escaped(version)}"
+                self._marks.note(_go_cache() / own)
+                return _go_package(_go_cache(), "/".join([own, *parts[count:]]), module, package, version)
         standard = (_go_package(root / "src", module, module) for root in _go_roots()) if "." not in parts[0] else ()
         return next((found for found in standard if found is not None), None)
 
@@ -111,7 +124,9 @@ class Environment:
                     return Module(place / "vendor", file, "/".join(parts), crate)
         locked = self._locked("Cargo.lock", _RUST_LOCKED, folder)
         name = crate if crate in locked else crate.replace("_", "-")
-        places = [(one, one / f"{name}-{locked[name]}" / "src") for one in _registries()] if name in locked else []
+        registries = _registries() if name in locked else []
+        self._marks.note(*registries)
+        places = [(one, one / f"{name}-{locked[name]}" / "src") for one in registries]
         places += [(one, one / crate / "src") for one in _rust_libraries() if crate in _RUST_STANDARD]
         for root, base in places:
             if (file := _rust_file(root, base, parts[1:])) is not None:
@@ -130,6 +145,8 @@ class Environment:
         parts = module.split(".")
         if len(parts) > _MAX_PARTS or not all(map(_NAME.fullmatch, parts)):
             return None
+        if self._sites is None:
+            self._sites = self._python_sites()
         for site, versions in self._sites:
             stubs = site.joinpath(f"{parts[0]}-stubs", *parts[1:])
             for base in (stubs, site.joinpath(*parts)):
@@ -138,15 +155,16 @@ class Environment:
                         return Module(site, file, module, parts[0], versions.get(parts[0].lower(), ""))
         return None
 
-    @cached_property
-    def _sites(self) -> list[tuple[Path, dict[str, str]]]:
+    def _python_sites(self) -> list[tuple[Path, dict[str, str]]]:
         """The folders of Python's packages, each with the versions by package."""
         found = list[tuple[Path, dict[str, str]]]()
         for name in _VENVS:
             venv = self._root / name
+            self._marks.note(venv / "pyvenv.cfg", venv / "lib")
             if not venv.is_symlink() and (venv / "pyvenv.cfg").is_file():
                 libraries = [venv / "Lib", *(venv / "lib" / one for one in _listed(venv / "lib", _PYTHON_LIBRARY))]
-                sites = (library / "site-packages" for library in libraries)
+                sites = [library / "site-packages" for library in libraries]
+                self._marks.note(*libraries, *sites)
                 found += [(site, _versions(site)) for site in sites if _is_own_folder(venv, site)]
         library = sysconfig.get_path("stdlib")
         return [*found, (Path(library), {})] if library else found

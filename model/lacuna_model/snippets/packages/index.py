@@ -23,16 +23,19 @@ from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.packages import declared_module, python_module, script_module
 from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
+from lacuna_model.snippets.packages.marks import mark_of
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
 
 # Increase when what a reader finds changes.
-VERSION = 1
+VERSION = 2
 SUFFIX = ".names"
 MAX_KEPT = 200
 # What an index may take: processor time (s) from its start on, memory (bytes), and the bytes of a file.
 CPU_S = 2.0
 MAX_BYTES = 20_000_000
 MAX_FILE = 2_000_000
+# How often (s) it is checked whether what was read has changed.
+LOOK_AFTER = 5.0
 # Modules that are remembered; names that wait to be looked up; names that were, and modules that are not there.
 _MAX_MODULES, _MAX_WAITING, _MAX_ASKED = 2_000, 500, 20_000
 # Documents whose imports are remembered.
@@ -87,18 +90,22 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with."""
+    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with.
+
+    ``mark`` is the size of its files, and when they were last modified (ns).
+    """
 
     names: ModuleNames
     size: int = 0
     file: Module | None = None
+    mark: tuple[int, int] | None = None
 
 
 class PackageIndex:
     """The names that packages offer to a workspace.
 
     Once started, one thread reads what was asked for, and who asks is told what is known so far. Before that, whoever
-    asks reads.
+    asks reads. What has changed on disk is read again, some seconds later.
     """
 
     languages = frozenset(_READERS)
@@ -111,7 +118,7 @@ class PackageIndex:
         self._asked: set[tuple[_Place, str]] = set()
         self._wanted: set[tuple[Import | str, ...]] = set()
         self._members: frozenset[str] | None = None
-        self._size, self._spent = 0, 0.0
+        self._size, self._spent, self._looks_at = 0, 0.0, 0.0
         self._background = Background("lacuna-packages", self._work)
 
     def start(self) -> None:
@@ -189,7 +196,10 @@ class PackageIndex:
         if place.language not in _READERS:
             return None
         if not self._background.is_started:
+            self._look_again()
             return self._find(place, name, _HOPS, reads=True)
+        if time.monotonic() >= self._looks_at:
+            self._background.wake.set()
         found, key = self._find(place, name, _HOPS, reads=False), (place, name)
         if found is None and key not in self._asked and len(self._waiting) < _MAX_WAITING:
             if len(self._asked) > _MAX_ASKED:
@@ -201,6 +211,7 @@ class PackageIndex:
 
     def _work(self) -> None:
         """Read what was asked for, and wait until there is more."""
+        self._look_again()
         while self._waiting and not self._background.stopped.is_set():
             place, name = self._waiting[0]
             try:
@@ -209,6 +220,30 @@ class PackageIndex:
                 self._waiting.popleft()
         self._background.wake.wait()
         self._background.wake.clear()
+
+    def _look_again(self) -> None:
+        """Forget what has changed on disk, if the last look is long ago."""
+        if time.monotonic() < self._looks_at:
+            return
+        self._looks_at = time.monotonic() + LOOK_AFTER
+        is_other = self._environment.has_changed()
+        old = [place for place, source in self._sources.items() if self._is_old(place, source, is_other=is_other)]
+        for place in old:
+            self._size -= self._sources.pop(place).size
+        if is_other or old:
+            self._members = None
+            self._missing.clear()
+            self._asked.clear()
+            self._wanted.clear()
+
+    def _is_old(self, place: _Place, source: _Source, *, is_other: bool) -> bool:
+        """Whether a module has changed; in an environment that ``is_other`` it may also be another file."""
+        if is_other and self._located(place) != source.file:
+            return True
+        return source.file is not None and mark_of((source.file.file, *source.file.others)) != source.mark
+
+    def _located(self, place: _Place) -> Module | None:
+        return self._environment.find(place.module, place.language, place.folder, place.within)
 
     def _find(self, place: _Place, name: str, hops: int, *, reads: bool) -> Named | None:
         """A name of a module ("": the module itself), also where it comes from another; ``reads`` what is not read."""
@@ -275,15 +310,13 @@ class PackageIndex:
 
     def _read(self, place: _Place) -> _Source | None:
         """Read a module from the cache or its file."""
-        found = self._environment.find(place.module, place.language, place.folder, place.within)
+        found = self._located(place)
         if found is None:
             own = _own(sys.modules.get(place.module)) if place.language == "python" else None
             return _Source(own, own.size) if own is not None else None
-        try:
-            every = [file.stat() for file in (found.file, *found.others)]
-        except OSError:  # removed since it was found
+        mark = mark_of((found.file, *found.others))
+        if mark is None:  # removed since it was found
             return None
-        mark = sum(one.st_size for one in every), max(one.st_mtime_ns for one in every)
         names = load(found, mark)
         if names is None:
             data = _data(found)
@@ -294,7 +327,7 @@ class PackageIndex:
             if time.thread_time() - began > _WORTH_KEEPING:
                 with contextlib.suppress(OSError):  # the next start reads it again
                     save(found, mark, names)
-        return _Source(names, names.size, found)
+        return _Source(names, names.size, found, mark)
 
 
 def _data(module: Module) -> bytes | None:

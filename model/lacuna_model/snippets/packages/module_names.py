@@ -50,15 +50,21 @@ def split(inner: str) -> Iterator[str]:
 
 
 class ReaderLimit:
-    """Says when a reader has to stop: after so many names, or so much time of its thread."""
+    """Says when a reader has to stop: after so many names, or so much time of its thread.
+
+    ``was_over``: it had to.
+    """
 
     def __init__(self) -> None:
+        self.was_over = False
         self._count, self._until = 0, time.thread_time() + MAX_SECONDS
 
     def is_over(self) -> bool:
         """Count a name; returns whether it is one too many."""
         self._count += 1
-        return self._count > MAX_NAMES or (self._count % 64 == 0 and time.thread_time() > self._until)
+        is_late = self._count % 64 == 0 and time.thread_time() > self._until
+        self.was_over = self.was_over or self._count > MAX_NAMES or is_late
+        return self.was_over
 
 
 class ModuleNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,8 +72,8 @@ class ModuleNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``members`` has those of its classes. ``bases`` are the classes that a class extends, as they are written.
     ``imported`` are names of other modules: where a local name comes from, a module and a name in it ("": the module
-    itself). ``stars`` are modules all of whose names are offered, too. ``is_open``: running the module may make more
-    names.
+    itself). ``stars`` are modules all of whose names are offered, too. ``is_open``: it may have more names, which
+    running it makes, or which were not read.
     """
 
     names: dict[str, str] = msgspec.field(default_factory=dict)

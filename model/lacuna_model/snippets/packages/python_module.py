@@ -53,7 +53,7 @@ def read(text: str) -> ModuleNames:
     found = imports(code, "python")
     imported = {name: (one.module, one.name) for name, one in found.items() if one.name != "*" and name not in names}
     stars = tuple(one.module for one in found.values() if one.name == "*")
-    return ModuleNames(names, members, bases, imported, stars, bool(_DYNAMIC.search(code)))
+    return ModuleNames(names, members, bases, imported, stars, bool(_DYNAMIC.search(code)) or allowance.was_over)
 
 
 def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | None]]:

@@ -62,6 +62,7 @@ class _Found:
     kinds: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
     members: dict[str, dict[str, str]] = field(default_factory=dict)
     default: str = ""
+    was_cut: bool = False
 
 
 def read(text: str) -> ModuleNames:
@@ -88,11 +89,12 @@ def read(text: str) -> ModuleNames:
             if whole is not None and default not in found.kinds:
                 found.names.setdefault(name, told)
     names = dict(list(found.names.items())[:MAX_NAMES])
+    is_open = bool(_UNTOLD.search(code)) or found.was_cut or len(found.names) > MAX_NAMES
     taken = imports(code, "typescript")
     imported = {name: (one.module, one.name) for name, one in taken.items() if one.name != "*" and name not in names}
     stars = [one.module for one in taken.values() if one.name == "*"]
     stars += [match[1] for match in _STARS.finditer(code)]
-    return ModuleNames(names, found.members, {}, imported, tuple(stars), bool(_UNTOLD.search(code)))
+    return ModuleNames(names, found.members, {}, imported, tuple(stars), is_open)
 
 
 def _declared(code: str) -> _Found:
@@ -113,6 +115,7 @@ def _declared(code: str) -> _Found:
         if parentheses:
             continue
         if allowance.is_over():
+            found.was_cut = True
             break
         around = blocks[-1] if blocks else None
         name = match["name"] or match["member"] or ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
 from lacuna_model.languages.registry import language_for, require_language
 from lacuna_server import files
@@ -161,7 +162,7 @@ def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[P
     path = Path(place)
     if path.is_dir():
         for file in scan(path, EVERYTHING):
-            yield path / file.path.relative_to(path.absolute())
+            yield path / file.path.relative_to(absolute(path))
     elif path.exists():
         yield path
     else:

@@ -168,3 +168,49 @@ def test_in_the_background_nobody_waits(packages: PackageIndex) -> None:
         assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
     finally:
         packages.stop()
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_packages_that_come_or_change_later_are_seen(
+    tmp_path: Path, site: Path, in_background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LOOK_AFTER", 0.0)
+    aside = site.parents[2].rename(tmp_path / "aside")
+    packages = PackageIndex(site.parents[3])
+
+    def offers(module: str, name: str) -> bool | None:
+        return packages.offers(Import(module, name), "python", "")
+
+    def until(module: str, name: str, known: bool | None) -> None:
+        while offers(module, name) is not known:
+            assert in_background
+            time.sleep(0.01)
+
+    if in_background:
+        packages.start()
+    try:
+        assert offers("paper", "fold") is None
+        while not packages.is_read:
+            time.sleep(0.01)
+        aside.rename(site.parents[2])
+        until("paper.tools", "glue", True)
+        until("paper.tools", "paste", False)
+        (site / "paper" / "tools.py").write_text("def glue(): ...\ndef paste(): ...\n")
+        until("paper.tools", "paste", True)
+        until("scissors", "snip", None)
+        (site / "scissors.py").write_text("def snip(): ...\n")
+        until("scissors", "snip", True)
+        (site / "scissors.py").unlink()
+        until("scissors", "snip", None)
+    finally:
+        packages.stop()
+
+
+def test_a_package_of_scripts_that_comes_later_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "LOOK_AFTER", 0.0)
+    packages = PackageIndex(tmp_path)
+    assert packages.named(Import("paper", "fold"), "typescript", "src") is None
+    (tmp_path / "node_modules" / "paper").mkdir(parents=True)
+    (tmp_path / "node_modules" / "paper" / "package.json").write_text("{}")
+    (tmp_path / "node_modules" / "paper" / "index.d.ts").write_text("export function fold(): void;\n")
+    assert packages.named(Import("paper", "fold"), "typescript", "src") is not None
