@@ -199,7 +199,8 @@ def train(
     before = run.done
     about, weights = plain_form(path, drafts=False)
     tokenizer = Tokenizer(about.vocabulary)
-    assert (fim := tokenizer.fim) is not None
+    fim = tokenizer.fim
+    assert fim is not None
     base = Base(about.config, dense(weights, about.config, place, precision(place)))
     del weights
     fit = RowsFit(base, kind, seed=seed + before.samples)
