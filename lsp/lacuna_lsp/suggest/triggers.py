@@ -79,7 +79,7 @@ def sure_part(
     if sure == len(lines):
         return text
     if sure:
-        return text[: ends[sure - 1]] if sure <= len(ends) else text
+        return text[: ends[sure - 1]].removesuffix("\r") if sure <= len(ends) else text
     part = text[: max((end for end, one in words if one >= wanted), default=0)]
     return part if len(part[typed:].strip()) >= LEAST_CHARACTERS else ""
 

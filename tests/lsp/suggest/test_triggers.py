@@ -55,6 +55,10 @@ def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown:
     assert sure_part(TEXT, LINES, WORDS, at_least) == shown
 
 
+def test_a_cut_keeps_no_half_of_a_line_end() -> None:
+    assert sure_part("first()\r\nsecond()\r\nthird()", (0.9, 0.8, 0.2), (), 0.5) == "first()\r\nsecond()"
+
+
 def test_what_is_typed_counts_as_right() -> None:
     assert sure_part(TEXT, LINES, WORDS, 0.7, typed=len("total(first")) == "total(first, second)"
     assert sure_part(TEXT, LINES, WORDS, 0.4, typed=len("total(first, second)\n")) == TEXT

@@ -17,6 +17,7 @@ from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import num_common_end
+from lacuna_model.text.lines import lines_of
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -210,7 +211,7 @@ def _diffs(text: str) -> list[tuple[str, str]]:
     """Returns the old and the new text of every hunk of unified diffs."""
     found = []
     for hunk in _HUNK.split(_FILE_LINES.sub("", text)):
-        lines = hunk.splitlines(keepends=True)
+        lines = lines_of(hunk, keepends=True)
         old = "".join(line[1:] for line in lines if line[:1] in ("-", " "))
         new = "".join(line[1:] for line in lines if line[:1] in ("+", " "))
         if old != new:

@@ -171,3 +171,10 @@ def test_a_name_is_followed_in_no_function_with_its_own_and_strings_after_the_co
     window = parse(prompt)
     assert window is not None
     assert window.followed() == f"{OTHERS}show('old_name', new_name)\n{own}".removesuffix("\n")
+
+
+def test_lines_of_a_history_end_where_editors_end_them() -> None:
+    history = HISTORY.replace("import", "import a\x0cb;")
+    window = parse(MERGE.replace(HISTORY, history))
+    assert window is not None
+    assert ("import a\x0cb; old_name\n", "import a\x0cb; new_name\n") in window.changes
