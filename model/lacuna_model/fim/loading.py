@@ -200,7 +200,7 @@ def load_fim(
         name,
         parts.config,
         parts.tokenizer,
-        rows_file.with_shipped(name, parts.transformer, parts.kernels),
+        rows_file.with_shipped(name, parts.transformer, parts.kernels, drafts=drafts),
         parts.prefixes,
         parts.tokenizer.fim,
         parts.cache_dtype,

@@ -51,9 +51,12 @@ def shipped(name: str, kind: str = MASKS) -> Path | None:
     return path if path.is_file() else None
 
 
-def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None) -> Transformer:
-    """The ``base`` with all rows that ship for a model; raises WeightsError as :func:`stored` does."""
-    for path in filter(None, (shipped(name, kind) for kind in KINDS)):
+def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None, *, drafts: bool) -> Transformer:
+    """The ``base`` with all rows that ship for a model, those of masks alone if it only ``drafts`` for another one.
+
+    Raises WeightsError as :func:`stored` does.
+    """
+    for path in filter(None, (shipped(name, kind) for kind in ((MASKS,) if drafts else KINDS))):
         base = read(path, base, kernels)
     return base
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from msgspec.structs import replace
-from tests.model import checkpoints, gguf_files, started, tiny
+from tests.model import checkpoints, gguf_files, started, tiny, tiny_masks
 from tests.model.elsewhere import Elsewhere
 
 from lacuna_model.backends.readers import load
@@ -16,6 +16,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import loading
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.loading import rows_file
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS
 
 from . import tiny_fim
@@ -61,6 +62,17 @@ def test_a_second_start_maps_the_weights_that_the_first_prepared(
     assert kept.suffix == ".safetensors"
     monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
     torch.testing.assert_close(next_logits(load_fim(file, "tiny", threads=1)), first)
+
+
+def test_a_model_that_only_drafts_has_the_rows_of_masks_alone(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ("masks", "infill")
+    written = {one: tiny_masks.write(tmp_path / f"{one}.safetensors", tiny_fim.CONFIG, kind=one) for one in kinds}
+    monkeypatch.setattr(rows_file, "shipped", lambda name, kind="masks": written.get(kind))
+    found = [load_fim(file, "tiny", threads=1, precision="float32", drafts=drafts) for drafts in (False, True)]
+    assert [tuple(one.layers.added) for one in found] == [kinds, kinds[:1]]
+    assert [one.fill_kind for one in found] == ["infill", ""]
 
 
 def test_models_of_the_same_tokens_have_one_tokenizer(file: Path, tmp_path: Path) -> None:
