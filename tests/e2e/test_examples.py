@@ -52,7 +52,10 @@ FILLS = {
     ),
 }
 # What one of the models writes in place of these, and says the same.
-SAME = {"amount > self.balance": "self.balance < amount"}
+SAME = {
+    "amount > self.balance": "self.balance < amount",
+    "'Cannot divide by zero.'": "'Cannot divide by zero'",
+}
 DEMO = ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y")
 
 

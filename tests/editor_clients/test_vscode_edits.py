@@ -64,7 +64,7 @@ async def test_alternatives_for_a_text_that_has_changed_are_not_shown(code: VSCo
     await until(lambda: daemon.requests)
     await code.press("Home", "Enter")
     await code.shows_message("Lacuna: the text has changed meanwhile")
-    await expect(code.choices).to_have_count(0)
+    await expect(code.entry).to_have_count(0)
     await code.saved(file, "\na = old\nb = 1\n")
 
 
