@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
 
@@ -206,8 +206,3 @@ def _trimmed(
     return MatchedPlace(
         pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail]
     )
-
-
-def row_of(tokens: TokenizedText, token: Token) -> int:
-    """Returns the line of a token, counted from 0."""
-    return tokens.text.count("\n", 0, token.start)
