@@ -11,6 +11,8 @@ import { Setup } from "./setup";
 import { type News, Status } from "./status";
 import { Suggestions } from "./suggestions";
 
+const STARTED_AGAIN_MS = 1000;
+
 export class Lacuna implements vscode.Disposable {
   readonly output = vscode.window.createOutputChannel("Lacuna", { log: true });
   readonly status = new Status();
@@ -138,9 +140,13 @@ export class Lacuna implements vscode.Disposable {
         message: "the language server does not run",
         advice: "see the output, then restart the language server",
       });
-    // The client has restarted the server, but it stopped each time. `start` reports a server that never ran.
-    if (state === State.Stopped && this.ran)
-      void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
+    // The client starts a server again that has crashed, unless it stopped each time. `start` reports one that never ran.
+    const { client } = this;
+    const tell = () => {
+      if (client === this.client && client?.state === State.Stopped)
+        void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
+    };
+    if (state === State.Stopped && this.ran) setTimeout(tell, STARTED_AGAIN_MS);
   }
 
   private async end(): Promise<void> {
