@@ -41,15 +41,20 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(
     assert (tmp_path / "other.py").read_text() == "show('c')\n"
 
 
-async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, daemon: Daemon) -> None:
+async def change_two_names(editor: Editor, above: str = "") -> None:
+    """Rename a function where it is called first, and then another one further below."""
     await editor.initialize()
-    editor.open("load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    editor.open(f"{above}load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
     editor.delete(len("load_page"))
     editor.type("fetch_page")
     head, name, tail = editor.text.partition("make_item")
     editor.before, editor.after = head + name, tail
     editor.delete(len("make_item"))
     editor.type("build_item")
+
+
+async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, daemon: Daemon) -> None:
+    await change_two_names(editor)
     propagated = []
     for line in (0, 6):
         arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": line, "character": 0}, "scope": "file"}
@@ -62,14 +67,7 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, 
 
 
 async def test_lines_are_counted_as_the_editor_counts_them(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("# \f\u2028\n" * 4 + "load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
-    editor.delete(len("load_page"))
-    editor.type("fetch_page")
-    head, name, tail = editor.text.partition("make_item")
-    editor.before, editor.after = head + name, tail
-    editor.delete(len("make_item"))
-    editor.type("build_item")
+    await change_two_names(editor, "# \f\u2028\n" * 4)
     place = {"line": 9, "character": 0}
     await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place, "scope": "file"})
     assert "fetch_page(a)\nload_page(b)" in editor.edited()

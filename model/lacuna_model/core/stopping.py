@@ -9,7 +9,7 @@ from typing import Self
 from lacuna_model.core.definitions import EnclosingDefinitions, defines
 from lacuna_model.core.params import Region
 from lacuna_model.core.tails import QUOTES, Tail
-from lacuna_model.text.lines import depth, first_written, indentation, last_written, lines_down
+from lacuna_model.text.lines import depth, first_written, indentation, last_written, lines_down, with_feeds
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
@@ -146,8 +146,8 @@ class StopRule:
         has_grammar: bool = True,
     ) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
-        until = None if until is None else len(_with_feeds(after[:until]))
-        before, after = _with_feeds(before), _with_feeds(after)
+        until = None if until is None else len(with_feeds(after[:until]))
+        before, after = with_feeds(before), with_feeds(after)
         above_head, _, head = before.rpartition("\n")
         first = first_written(after)
         part = after[:until].lstrip("\n")
@@ -358,11 +358,6 @@ def _lines_below(head: str, after: str) -> frozenset[str]:
 def _is_at_edge(line: str) -> bool:
     """Whether a line begins at the left edge, with neither a closing bracket nor perhaps an ``end``."""
     return line[:1] not in _EDGE and not "end".startswith(line.strip())
-
-
-def _with_feeds(text: str) -> str:
-    """A text whose lines end with a line feed alone."""
-    return text.replace("\r\n", "\n")
 
 
 def _ended(text: str, *, keeps_newline: bool = True) -> str:

@@ -16,6 +16,7 @@ from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, 
 from lacuna_model.editing.names import BRINGS, COMMENT, Name, bound, code, names, used
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.tidy import FENCE, tidied
+from lacuna_model.text.lines import with_feeds
 
 _CONDITION = r"\b(?:if|unless|guard)\b"
 _NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
@@ -407,7 +408,7 @@ def _passages(change: AskedChange, new: str) -> Iterator[str]:
     (items, paragraphs), (items_now, paragraphs_now) = (
         (
             len(_ITEM.findall(text)),
-            sum(bool(one.strip()) for one in re.split(r"\n\s*\n", text.replace("\r\n", "\n"))),
+            sum(bool(one.strip()) for one in re.split(r"\n\s*\n", with_feeds(text))),
         )
         for text in (change.old, new)
     )

@@ -13,7 +13,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
 from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.languages.registry import language_for
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import indentation, with_feeds
 
 # A region has at most so many lines and tokens: the model reads all of it and may write all of it again.
 MAX_LINES = 400
@@ -60,7 +60,7 @@ class EditedPart:
         body = whole[len(first) : len(whole) - len(last)] + last.partition(newline)[0] * bool(ended) + ended
         start = region.start + len(first.encode())
         lead = first.removeprefix(mark).rpartition("\n")[2]
-        old = (lead + body).replace("\r\n", "\n")
+        old = with_feeds(lead + body)
         after = whole[len(first) + len(body) :]
         return cls(start, start + len(body.encode()), first, after, lead, old, newline)
 
@@ -94,7 +94,7 @@ class EditedPart:
         """The part's new text, for the fill that the model wrote after the indentation: it ends as the part did."""
         body = fill.rstrip("\n")
         ended = "\n" if self.old.endswith("\n") and body else ""
-        return (body + ended).replace("\r\n", "\n").replace("\n", self.newline)
+        return with_feeds(body + ended).replace("\n", self.newline)
 
     def whole(self, fill: str) -> str:
         """The whole region with ``fill`` as its part."""

@@ -28,7 +28,7 @@ from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.masks import EDIT
 from lacuna_model.text import diff
 from lacuna_model.text.diff import common_ends
-from lacuna_model.text.lines import splice
+from lacuna_model.text.lines import splice, with_feeds
 from lacuna_model.tiers import DocumentSession
 from lacuna_model.tokens.tokenizer import FimTokens
 
@@ -51,10 +51,10 @@ def window_layout(
     format.
     """
     changes, old = [one.bare for one in changes], part.draft(model.tokenizer)
-    above = text[: region.start - len(part.indentation.encode())].decode().replace("\r\n", "\n")
+    above = with_feeds(text[: region.start - len(part.indentation.encode())].decode())
     before = "".join(above.splitlines(keepends=True)[-LINES_BEFORE:])
     if isinstance(model, LoadedFim) and model.edit_format == "zeta":
-        below = text[region.end :].decode().replace("\r\n", "\n")
+        below = with_feeds(text[region.end :].decode())
         after = "".join(below.splitlines(keepends=True)[:LINES_AFTER])
         prompt = _zeta(model, part, before, after, request, changes)
         marker = model.tokenizer.encode(NEXT)[0]
@@ -163,7 +163,7 @@ def rows_layout(
     end = len(text[:start].removesuffix(b"\n").removesuffix(b"\r"))
     after = session.window.after(text[end:], tokenizer)[start - end :].decode()
     opening = session.opening or tuple(prompt_head(model.fim, tokenizer, (), ""))
-    texts = (tokenizer.encode(one.replace("\r\n", "\n")) for one in (before, after))
+    texts = (tokenizer.encode(with_feeds(one)) for one in (before, after))
     own = Header(EDIT, tuple(header(tokenizer, model.fim, change, part.indentation[:-1])))
     gap = Gap(0, part.indentation[-1:].encode())
     return Layout(opening, tuple(map(tuple, texts)), (gap,), (tuple(part.draft(tokenizer)),), header=own)

@@ -75,6 +75,11 @@ def line_starts(text: str | bytes) -> list[int]:
     return [0, *(end.end() for end in BYTE_LINE_END.finditer(text))]
 
 
+def with_feeds(text: str) -> str:
+    """A text whose lines end with a line feed where they ended with CRLF."""
+    return text.replace("\r\n", "\n")
+
+
 def lines_of(text: str, *, keepends: bool = False) -> list[str]:
     """The lines of a text as editors count them, without an empty one at its end.
 
