@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 # After so many failed starts in a row there is no further attempt.
 MAX_FAILED_STARTS = 3
 MAX_DOUBLINGS = 10
-# The time in which a worker that has closed its output has to end.
+# The time in which a worker has to end that has closed its output, or whose requests have ended.
 GRACE_S = 2.0
 WATCH_S = 1.0
 
@@ -164,11 +164,12 @@ class WorkerProcess:
                     self._ready_since, self._was_ready = self.last_heard, True
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
-            # The process ends by itself. ``kill`` would reap it before asyncio does, and its exit code would be lost.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
-                    await process.wait()
+            await _wait(process)
         finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            if isinstance(last, Ready):  # it ends when its requests end, and writes its last log lines
+                await _wait(process)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -181,6 +182,13 @@ class WorkerProcess:
 
     def _code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
+
+
+async def _wait(process: asyncio.subprocess.Process) -> None:
+    """Give a process time to end by itself: ``kill`` would reap it before asyncio does, and lose its exit code."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
+            await process.wait()
 
 
 class Submitter(Protocol):
