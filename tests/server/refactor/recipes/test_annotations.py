@@ -53,6 +53,32 @@ def test_annotations_come_from_the_code_or_from_a_fill(bench: Bench, before: str
     assert bench.apply(ANNOTATE, before, answer=INT) == after
 
 
+@pytest.mark.parametrize(
+    ("body", "is_left"),
+    [
+        ("for a in b:\n    return a", True),
+        ("if a:\n    return 1\nelif b:\n    return 2", True),
+        ("if a:\n    return 1\nelif b:\n    return 2\nelse:\n    raise ValueError", False),
+        ("if a:\n    return 1\nelif b:\n    pass\nelse:\n    return 2", True),
+        ("while True:\n    if a:\n        return 1", False),
+        ("while True:\n    if a:\n        return 1\n    break", True),
+        ("while a:\n    return 1", True),
+        ("with a:\n    return 1", False),
+        ("try:\n    return 1\nexcept A:\n    pass", True),
+        ("try:\n    return 1\nexcept A:\n    raise", False),
+        ("try:\n    a()\nexcept A:\n    raise\nelse:\n    return 1", False),
+        ("try:\n    a()\nfinally:\n    return 1", False),
+        ("match a:\n    case 1:\n        return 1", True),
+        ("match a:\n    case 1:\n        return 1\n    case _:\n        return 2", False),
+        ("return 1\na()", False),
+    ],
+)
+def test_a_function_that_may_reach_its_end_may_return_none(bench: Bench, body: str, is_left: bool) -> None:
+    text = "def f():\n    " + body.replace("\n", "\n    ") + "\n"
+    wanted = text.replace("()", "() -> int | None" if is_left else "() -> int", 1)
+    assert bench.apply(ANNOTATE, text, answer=INT) == wanted
+
+
 def holes(bench: Bench, text: str) -> list[Region]:
     answer = Scripted(lambda region: "int")
     bench.edits(ANNOTATE, [bench.source(text)], answer)
