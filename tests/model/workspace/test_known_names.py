@@ -255,6 +255,13 @@ def test_names_of_scripts_are_surely_nowhere(fill: str, start: int | None) -> No
     assert judged(SCRIPT, "main.ts").nowhere(fill, 0) == start
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_names_are_nowhere_whatever_the_line_ends_are(end: str) -> None:
+    fill = f"x = 1{end}        y = 2{end}        nothing(1)"
+    assert judged(BEFORE.replace("\n", end)).nowhere(fill, 0) == fill.index("nothing")
+    assert judged(BEFORE.replace("\n", end)).nowhere(fill, len(fill)) is None
+
+
 def test_a_name_may_go_on_behind_the_gap() -> None:
     at = len(f"{BEFORE}na".encode())
     region = Region(at, at)
