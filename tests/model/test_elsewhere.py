@@ -3,7 +3,6 @@
 import copy
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -247,17 +246,30 @@ def test_graphs_give_the_fills_of_launches() -> None:
     assert graphed.transformer.recorded
 
 
-@pytest.mark.parametrize("made", [with_own_masks, with_smaller, with_masks])
-def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no GPU, on the pretended one, by the kernels' torch references."""
-    device = torch.device("cuda") if torch.cuda.is_available() else ELSEWHERE
-    if device == ELSEWHERE:
+@pytest.fixture
+def plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The form of linears and layers that a GPU has, on the kernels' torch references where there is no GPU."""
+    if not torch.cuda.is_available():
         monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
         monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
+
+
+@pytest.mark.usefixtures("plain_kernels")
+def test_the_layers_for_gpus_mix_no_devices_whatever_drafts() -> None:
+    gaps = (Region(60, 63, max_tokens=5), Region(150, 163, max_tokens=4))
+    with Elsewhere():
+        made = [one(ELSEWHERE, torch.bfloat16) for one in (model, with_smaller, with_masks)]
+        assert {type(loaded.transformer.head) for loaded in made} == {GpuLinear}
+        for loaded in made:
+            Engine(loaded).fill(InfillRequest(tiny.CODE[:200], gaps, options=OPTIONS[0]))
+
+
+@pytest.mark.usefixtures("plain_kernels")
+@pytest.mark.parametrize("made", [with_own_masks, with_smaller, with_masks])
+def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(made: Made) -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     greedy, sampled = OPTIONS
-    with Elsewhere() if device == ELSEWHERE else nullcontext():
-        loaded, alone = made(device, torch.bfloat16), model(device, torch.bfloat16)
-        assert isinstance(loaded.transformer.head, GpuLinear)
-        assert {found.status for found in fill(loaded, sampled)} == {"ok"}
-        plain, drafted = ([*fill(one, greedy), *others(one, greedy)] for one in (alone, loaded))
+    loaded = made(device, torch.bfloat16)
+    assert {found.status for found in fill(loaded, sampled)} == {"ok"}
+    plain, drafted = ([*fill(one, greedy), *others(one, greedy)] for one in (model(device, torch.bfloat16), loaded))
     assert [(found.status, found.fills) for found in drafted] == [(found.status, found.fills) for found in plain]
