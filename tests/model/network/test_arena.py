@@ -6,10 +6,25 @@ import sys
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.model import tiny
 
-from lacuna_model.network.arena import GROWTH, Arena
+from lacuna_model.network.arena import GROWTH, Arena, MovedKeys
+
+
+@given(st.lists(st.sampled_from([0, 0, 3, -2, 90]), min_size=1, max_size=40))
+def test_runs_give_each_key_its_distance(by: list[int]) -> None:
+    moved = MovedKeys(np.array(by))
+    assert moved.distances[0] == 0
+    assert set(moved.distances.tolist()) == {0, *by}
+    found: list[int] = []
+    for end, place in moved.runs.tolist():
+        assert end > len(found)
+        found += [int(moved.distances[place])] * (end - len(found))
+    assert found == by
+
 
 CODE = """
 from pathlib import Path
