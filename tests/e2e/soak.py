@@ -31,25 +31,7 @@ ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 120.0
 SILENT: list[socket.socket] = []  # connections that say nothing, and stay
 KILLS = (2, 4, 6)  # minutes
-WORDS = (
-    "def ",
-    "return ",
-    "self",
-    "value",
-    " for ",
-    " in ",
-    "if ",
-    "(",
-    ")",
-    ":",
-    " = ",
-    ", ",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\n    ",
-)
+WORDS = ("def ", "return ", "self", "value", " for ", " in ", "if ", "(", ")", ":", " = ", ", ", *"[]{}", "\n    ")
 
 
 class Client:

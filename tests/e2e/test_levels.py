@@ -1,10 +1,9 @@
 """What the soak says of memory."""
 
-import os
 import random
 
 import pytest
-from tests.e2e.levels import SETTLED_MIN, Levels, level, own_megabytes
+from tests.e2e.levels import SETTLED_MIN, Levels, level
 
 MINUTES = [number / 2 for number in range(60)]
 
@@ -37,12 +36,3 @@ def test_a_process_is_judged_by_its_own_life() -> None:
         assert found is not None
         assert found.is_level is is_level
     assert levels.at(10) == {"worker 2": 100.0, "service 3": 50.0}
-
-
-def test_what_a_process_has_for_itself_is_measured() -> None:
-    here = {os.getpid(): "tests", 0: "none"}
-    (before,) = own_megabytes(here).values()
-    held = bytearray(os.urandom(50_000_000))
-    (after,) = own_megabytes(here).values()
-    assert 40 < after - before < 110
-    del held

@@ -98,7 +98,7 @@ def test_a_refactor_that_is_killed_between_two_files_is_reverted(package: Path, 
     assert len(git(package, "diff", "--name-only").split()) > 2
 
 
-@pytest.mark.parametrize("answer", ["y", "n", ""])
+@pytest.mark.parametrize("answer", ["y", ""])
 def test_a_terminal_shows_a_coloured_diff_and_asks_for_confirmation(package: Path, tmp_path: Path, answer: str) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "lacuna_server", "refactor", "import re", "import re, sys", "json/scanner.py"]

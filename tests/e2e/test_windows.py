@@ -33,9 +33,7 @@ def told(python: Path, environment: Mapping[str, str], *command: str) -> subproc
     )
 
 
-async def test_the_service_answers_on_loopback_to_who_has_the_token_and_ends_when_it_is_asked_to(
-    folder: Path, python: Path
-) -> None:
+async def test_the_service_answers_on_loopback_to_who_has_the_token_and_ends(folder: Path, python: Path) -> None:
     daemon = Daemon(folder)
     daemon.start(python=python)
     try:

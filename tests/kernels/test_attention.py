@@ -36,13 +36,3 @@ def test_the_memory_layout_of_keys_does_not_change_the_result(dtype: torch.dtype
     laid_out.copy_(key)
     got = attention(query, laid_out, value, mask)
     torch.testing.assert_close(got, attention(query, key, value, mask), atol=0.02, rtol=0.02)
-
-
-def test_a_mask_is_added_from_the_first_hidden_key_on() -> None:
-    mask = torch.ones((3, 7), dtype=torch.bool)
-    assert fold_mask(mask, 2, torch.bfloat16).start == 7
-    mask[1, 4] = False
-    folded = fold_mask(mask, 2, torch.bfloat16)
-    assert folded.start == 4
-    assert folded.added.shape == (6, 7)
-    assert fold_mask(mask, 2, torch.float32).start == 0  # only the path for bfloat16 uses the start

@@ -64,9 +64,7 @@ def test_torch_computes_what_flash_attn_does_not_support(flash: list[object]) ->
     assert flash == []
 
 
-def test_flash_attn_is_not_used_on_an_old_gpu_or_where_it_is_not_installed(
-    flash: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flash_attn_is_not_used_where_old_or_missing(flash: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpu.flash_attention() is not None
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
     assert gpu.flash_attention() is None

@@ -17,7 +17,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> to
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(
     st.integers(1, 3),
     st.integers(1, 40),

@@ -30,7 +30,7 @@ def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
     assert torch.equal(ids, best)
 
 
-@settings(max_examples=8, phases=WITHOUT_SHRINKING)
+@settings(max_examples=5, phases=WITHOUT_SHRINKING)
 @given(
     st.integers(1, 64),
     st.integers(1, BLOCK + 500),

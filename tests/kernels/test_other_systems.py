@@ -56,9 +56,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.skipif(ARM_EMULATOR is None, reason="no emulator of ARM")
-def test_an_emulated_arm_cpu_computes_the_same_layers(
-    hook: dict[str, Any], expected: list[str], tmp_path: Path
-) -> None:
+def test_an_emulated_arm_computes_the_same_layers(hook: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
     flags = ["-static", *hook["ZIG_FLAGS"]["NEON"]]
     printed = outputs(zig("aarch64-linux-musl"), flags, tmp_path / "arm", [str(ARM_EMULATOR)])
     got, own = (torch.tensor([float(number) for number in numbers]).view(-1, 256) for numbers in (printed, expected))

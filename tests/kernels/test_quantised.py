@@ -1,15 +1,13 @@
 """Rows in 8 bit."""
 
-from itertools import pairwise
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lacuna_kernels import empty_keys, fold_mask, native
-from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels import native
+from lacuna_kernels.native import NativeKernels, PackedLinear
 from lacuna_kernels.quantised import BLOCK, GROUP, MOST, FourBitWeight, packed, quantized, stacked, unpacked
 
 
@@ -28,8 +26,6 @@ def test_a_row_of_zeros_stays_one() -> None:
     codes, scales = packed(torch.zeros((2, 4)))
     assert not unpacked(codes, scales, torch.bfloat16).any()
 
-
-HEADS, GROUPS, WIDTH, HIDDEN, INNER = 8, 2, 32, 256, 512
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 
@@ -127,50 +123,10 @@ def test_a_quantised_weight_is_near(pairs: int, size: float, seed: int) -> None:
     assert (found.dense() - dense).norm() / dense.norm() < 0.11
 
 
-class Layers:
-    """Two layers with 40 rows of context. Of a linear, all, some or none of the outputs are in 4 bit."""
-
-    def __init__(self, kernels: NativeKernels, rows: int) -> None:
-        generator = torch.Generator().manual_seed(0)
-        qkv, queries = (HEADS + 2 * GROUPS) * WIDTH, (HEADS + GROUPS) * WIDTH
-        self.x = torch.randn((rows, HIDDEN), generator=generator)
-        self.angles = torch.randn((rows, WIDTH // 2), generator=generator).repeat(1, 2)
-        shape = (2, GROUPS, 40 + rows, WIDTH)
-        self.keys, self.values = empty_keys(shape, torch.device("cpu"), torch.bfloat16), torch.empty(shape).bfloat16()
-        self.keys.copy_(torch.randn(shape, generator=generator))
-        self.values.copy_(torch.randn(shape, generator=generator))
-
-        def mixed(out: int, small: int, width: int, seed: int) -> PackedLinear:
-            codes = kernels.packed(whole(generator, -127, 127, out - small, width).to(torch.int8))
-            scale = torch.full((out - small,), width**-0.5 / 70)
-            return kernels.bind(codes, scale, None, kernels.packed_blocks(weight(small, width, seed)))
-
-        norm = torch.ones(HIDDEN)
-        parts = [
-            LayerParts(
-                norm,
-                mixed(qkv, queries, HIDDEN, layer),
-                mixed(HIDDEN, HIDDEN, HEADS * WIDTH, layer),
-                norm,
-                mixed(2 * INNER, 2 * INNER, HIDDEN, layer),
-                mixed(HIDDEN, 0 if layer else HIDDEN, INNER, layer),
-            )
-            for layer in range(2)
-        ]
-        self.native = NativeLayers(kernels, parts, HEADS, GROUPS, 1e-5)
-
-    def run(self, rows: slice) -> Tensor:
-        """Runs the layers on some of the rows. Every row sees the rows before it."""
-        turned, seen = self.angles[rows], range(40 + rows.stop)
-        mask = torch.ones((len(self.x), 40 + len(self.x)), dtype=torch.bool).tril(40)[rows, : seen.stop]
-        kept = KeptRows(len(turned), self.keys, self.values, seen, fold_mask(mask, 1, torch.bfloat16))
-        return self.native(self.x[rows], turned.cos()[None], turned.sin()[None], [kept])
-
-
-@given(cuts=st.sets(st.integers(1, 20), max_size=6))
-def test_a_row_does_not_depend_on_how_many_rows_a_pass_has(kernels: NativeKernels, cuts: set[int]) -> None:
-    layers = Layers(kernels, 21)
-    together = layers.run(slice(0, 21))
-    borders = [0, *sorted(cuts), 21]
-    for first, last in pairwise(borders):
-        assert torch.equal(layers.run(slice(first, last)), together[first:last])
+def test_a_row_does_not_depend_on_how_many_rows_a_pass_has(kernels: NativeKernels) -> None:
+    x = torch.randn((40, 2 * BLOCK), generator=torch.Generator().manual_seed(0))
+    part = linear(kernels, weight(64, 2 * BLOCK), whole(torch.Generator().manual_seed(1), -127, 127, 32, 2 * BLOCK))
+    together = kernels.linear(x, part)
+    for rows in range(1, 20):
+        assert torch.equal(kernels.linear(x[:rows], part), together[:rows])
+        assert torch.equal(kernels.linear(x[-rows:], part), together[-rows:])

@@ -115,9 +115,7 @@ def test_a_linear_takes_no_input_of_another_width_and_gives_no_row_that_it_has_n
         lambda kernels: {"down": linear(kernels, HIDDEN, 2 * INNER)},
     ],
 )
-def test_layers_of_parts_that_do_not_fit_are_not_made(
-    kernels: NativeKernels, change: Callable[[NativeKernels], dict[str, object]]
-) -> None:
+def test_odd_parts_are_refused(kernels: NativeKernels, change: Callable[[NativeKernels], dict[str, object]]) -> None:
     good = parts(kernels)
     NativeLayers(kernels, [good, good], HEADS, GROUPS, 1e-5)
     refused(lambda: NativeLayers(kernels, [good, replace(good, **change(kernels))], HEADS, GROUPS, 1e-5))

@@ -33,26 +33,10 @@ from .loading.test_chat import TEMPLATE
 
 # Of Qwen2.5-Coder: the outputs of its head, its first special token, and those of the names, by their distance to it.
 VOCABULARY_SIZE, FIRST_SPECIAL = 151_936, 151_643
-SPECIALS = {
-    "<|endoftext|>": 0,
-    "<|im_start|>": 1,
-    "<|im_end|>": 2,
-    "<|fim_prefix|>": 16,
-    "<|fim_middle|>": 17,
-    "<|fim_suffix|>": 18,
-    "<|repo_name|>": 20,
-    "<|file_sep|>": 21,
-}
-TINY = replace(
-    tiny_fim.CONFIG,
-    num_layers=1,
-    hidden_size=32,
-    intermediate_size=48,
-    num_heads=2,
-    num_kv_heads=1,
-    head_dim=16,
-    vocab_size=VOCABULARY_SIZE,
-)
+SPECIALS = {"<|endoftext|>": 0, "<|im_start|>": 1, "<|im_end|>": 2, "<|fim_prefix|>": 16, "<|fim_middle|>": 17}
+SPECIALS |= {"<|fim_suffix|>": 18, "<|repo_name|>": 20, "<|file_sep|>": 21}
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "num_kv_heads": 1, "head_dim": 16}
+TINY = replace(tiny_fim.CONFIG, num_layers=1, vocab_size=VOCABULARY_SIZE, **SIZES)
 SMALL = replace(TINY, hidden_size=16, intermediate_size=24, head_dim=8)
 # A file of it has whole blocks of 32 weights.
 LEAST = replace(TINY, num_layers=1, intermediate_size=64)

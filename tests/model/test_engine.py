@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lacuna_model import engine as engine_module
 from lacuna_model import group_fill
-from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Constraint, Unconstrained
+from lacuna_model.core.constraint import Constraint, Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
@@ -19,11 +19,9 @@ from lacuna_model.core.params import (
     InfillResult,
     Region,
     Snapshot,
-    Snippet,
     Task,
 )
 from lacuna_model.core.regions import MAX_SPAN_BYTES
-from lacuna_model.decode.gate import probability
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
@@ -167,14 +165,6 @@ def test_a_fill_that_runs_into_its_budget_ends_with_a_whole_line(engine: Engine,
         assert result.fills[0] in ("x = 1", "x = 1\n    y = 2")
 
 
-def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[ScriptedModel]) -> None:
-    script.script = ("math", "0\n    x = x + 1", " + 1")
-    first, second, third = engine.fill(request(THREE)).confidence
-    assert (len(first), len(second), len(third)) == (1, 2, 1)
-    assert 0 < second[1] <= second[0] < 1
-    assert second[0] > probability(UNKNOWN_LOG_PROB)
-
-
 @pytest.mark.parametrize(
     ("text", "wanted", "fill"),
     [
@@ -185,9 +175,7 @@ def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[Scri
     ],
     ids=["next-line", "whole-line", "closing-bracket", "leaves-block"],
 )
-def test_a_fill_does_not_repeat_the_suffix(
-    engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str
-) -> None:
+def test_no_suffix_is_repeated(engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str) -> None:
     script.script = (wanted,)
     result = engine.fill(request(text, max_tokens=60))
     assert result.fills == (fill,)
@@ -215,21 +203,11 @@ def test_a_fill_whose_last_token_goes_on_into_the_suffix_is_kept_whole(
     assert engine.fill(asked).fills == (fill,)
 
 
-def test_a_refused_token_with_which_the_suffix_begins_ends_the_fill(
-    engine: Engine, script: type[ScriptedModel]
-) -> None:
+def test_a_refused_token_that_begins_the_suffix_ends_the_fill(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ('John", "year": 25}\n',)
     text = '{"name": "<<fill>>", "age": 3}\n'
     asked = request(text, path="a.json", options=DecodeOptions(), single_line=True, max_tokens=40)
     assert engine.fill(asked).fills == ("John",)
-
-
-@pytest.mark.parametrize(("text", "wanted"), [("foo(<<fill>>)\n", "bar()"), ("x = [<<fill>>]\n", "a[0]")])
-def test_brackets_of_the_fill_are_no_repeat_of_the_suffix(
-    engine: Engine, script: type[ScriptedModel], text: str, wanted: str
-) -> None:
-    script.script = (wanted,)
-    assert engine.fill(request(text)).fills == (wanted,)
 
 
 @pytest.mark.parametrize(("script_line", "fill"), [("    x = 1", "    x = 1\r\n"), ("", "")])
@@ -359,39 +337,14 @@ def test_fills_have_the_length_that_is_asked_for(engine: Engine, size: int) -> N
     assert len(run(engine, request(text, max_tokens=size))[0][-1].slots[0]) <= size
 
 
-@pytest.mark.parametrize(
-    ("text", "regions"),
-    [
-        ("x = 1\n", ()),
-        ("x = 1\n", (Region(3, 99),)),
-        ("x = 1\n", (Region(3, 5), Region(4, 5))),
-        ("\U0001f600", (Region(1, 1),)),
-        ("x = 1\n", (Region(0, 0, max_tokens=0),)),
-    ],
-    ids=["none", "outside", "overlap", "within-a-character", "no-room"],
-)
-def test_a_bad_request_is_refused(engine: Engine, text: str, regions: tuple[Region, ...]) -> None:
-    with pytest.raises(RequestError):
-        engine.fill(InfillRequest(text, regions))
+def test_a_bad_request_is_refused(engine: Engine) -> None:
+    with pytest.raises(RequestError, match="outside"):
+        engine.fill(InfillRequest("x = 1\n", (Region(3, 99),)))
 
 
 def test_more_tokens_than_the_model_has_positions_are_refused(engine: Engine) -> None:
     with pytest.raises(RequestError, match="max_tokens"):
         engine.fill(request(ONE, max_tokens=tiny.CONFIG.max_positions))
-
-
-def test_snippets_change_the_fill(engine: Engine) -> None:
-    plain = request(ONE, min_tokens=8)
-    other = InfillRequest(plain.text, plain.regions, snippets=(Snippet("a.py", tiny.CODE),), options=plain.options)
-    assert engine.fill(plain).fills != engine.fill(other).fills
-
-
-def test_a_file_of_20000_lines_is_cut_to_a_window(engine: Engine) -> None:
-    lines = [f"value_{i} = total({i})\n" for i in range(20_000)]
-    text = "".join([*lines[:10_000], "x = <<fill>>\n", *lines[10_000:]])
-    result = engine.fill(request(text))
-    assert result.status == "ok"
-    assert result.stats.context_tokens <= 768 * 4 // 3 + 320
 
 
 def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,20 +356,9 @@ def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypat
 
 
 PIECES = st.sampled_from(
-    [
-        "x = 1",
-        "\n",
-        "\r\n",
-        "\t",
-        "\ufeff",
-        "\U0001f468\u200d\U0001f4bb",
-        "e\u0301",
-        "caf\u00e9",
-        "\u6771",
-        "    ",
-        "<|im_end|>",
-    ]
-)
+    ["x = 1", "\n", "\r\n", "\t", "    ", "\ufeff", "\U0001f468\u200d\U0001f4bb", "e\u0301", "caf\u00e9", "\u6771",
+     "<|im_end|>"]
+)  # fmt: skip
 TEXTS = st.lists(PIECES | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=8).map("".join)
 
 

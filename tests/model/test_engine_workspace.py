@@ -5,7 +5,6 @@ import pytest
 
 from lacuna_model.core.params import ChooseSnippets, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.decode import known_first
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.workspace.known_names import KnownNames
@@ -129,17 +128,3 @@ def test_names_are_judged_unless_that_is_turned_off_and_known_ones_change_no_fil
     named = engine.fill(plain)
     assert asked
     assert (named.fills, named.alternatives) == (found.fills, found.alternatives)
-
-
-def test_a_name_that_is_nowhere_is_written_again(model: LoadedFim, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the model writes first is nowhere, and whatever else it might write there is known."""
-    engine = Engine(model)
-    engine.workspaces.read(str(root), PATIENCE)
-    plain = engine.fill(msgspec.structs.replace(request(root), options=UNJUDGED)).fills[0]
-    monkeypatch.setattr(KnownNames, "nowhere", lambda known, fill, since: 0 if plain.startswith(fill[:8]) else None)
-    monkeypatch.setattr(KnownNames, "leads", lambda known, fill, start: not plain.startswith(fill))
-    monkeypatch.setattr(KnownNames, "ends", lambda known, fill, start: True)
-    monkeypatch.setattr(known_first, "MARGIN", 100.0)
-    again = engine.fill(request(root))
-    assert again.status == "ok"
-    assert again.fills[0][:4] != plain[:4]

@@ -51,6 +51,7 @@ def test_the_model_that_drafts_is_cut_and_all_that_drafts_knows_its_head(engine:
     assert model.smaller is not None
     assert started.layers(model.smaller.transformer).outputs == FREQUENT_TOKENS
     assert (model.answers, model.smaller.answers) == (True, False)
+    assert model.cache_dtype is model.smaller.cache_dtype is torch.bfloat16
     assert model.smaller.transformer.masks is not None
 
 
@@ -73,21 +74,17 @@ def test_a_start_where_our_kernels_are_not_for_the_device(cache: None) -> None:
         ask(loaded, InfillRequest(TEXT, GAPS[:1], path="fill.txt"))
 
 
-@pytest.mark.parametrize("kept", ["auto", "8bit"])
-def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
-    """Interpreted, a longer context takes minutes."""
+def test_a_start_with_kernels(cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreted, a longer context takes minutes. :mod:`tests.model.test_elsewhere` has a fill in bfloat16."""
     pytest.importorskip("triton")
-    gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))
     recorder = started.pretend(monkeypatch, triton=True)
     with Elsewhere():
-        loaded = Engine.load(models.LARGE_MODEL, keys_and_values=kept)
-    ask(loaded, InfillRequest(TEXT[:40], gaps, path="gaps.txt"))
-    assert recorder.count
+        loaded = Engine.load(models.LARGE_MODEL, keys_and_values="8bit")
     assert isinstance(loaded.model, LoadedFim)
     assert loaded.model.smaller is not None
-    assert {one.cache_dtype for one in (loaded.model, loaded.model.smaller)} == {
-        torch.int8 if kept == "8bit" else torch.bfloat16
-    }
+    assert loaded.model.cache_dtype is loaded.model.smaller.cache_dtype is torch.int8
+    ask(loaded, InfillRequest(TEXT[:40], (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2)), path="gaps.txt"))
+    assert recorder.count
 
 
 def on_a_cpu(patch: pytest.MonkeyPatch) -> None:

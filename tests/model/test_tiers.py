@@ -118,9 +118,7 @@ def test_a_smaller_model_that_was_made_to_draft_only_does_not_answer() -> None:
     assert (stats.model, stats.unread > 0) == ("large", True)
 
 
-def test_fills_tell_how_fast_this_machine_is_where_nothing_has_measured_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_fills_tell_how_fast_an_unmeasured_machine_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(speed, "is_busy", lambda: False)
     engine = Engine(replace(slow(tiny_fim.loaded(), "alone", row_ms=10, pass_ms=5.0), path=tmp_path / "model.gguf"))

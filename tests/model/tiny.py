@@ -5,8 +5,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from lacuna_model.core.context import Layout
-from lacuna_model.decode.fill import Fill
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
@@ -126,11 +124,6 @@ def quantized(fused: Mapping[str, Tensor]) -> dict[str, Tensor]:
         else:
             found[name] = tensor
     return found
-
-
-def fills(layout: Layout, most: int = 12, min_tokens: int = 0) -> list[Fill]:
-    """One fill a gap."""
-    return [Fill(gap, most, min_tokens + bool(gap.prefix)) for gap in layout.gaps]
 
 
 def hidden(

@@ -23,10 +23,7 @@ BROKEN = {
         "npm error code EAI_AGAIN\nnpm error request to the registry failed\nnpm error twice",
         "request to the reg",
     ),
-    "debian-source": (
-        "Reading package lists...\nE: You must put some 'deb-src' URIs in your sources.list",
-        "You must put",
-    ),
+    "debian-source": ("Reading package lists...\nE: You must put some 'deb-src' URIs in your list", "You must put"),
     "debian-library": ("Err:1 a\nE: Failed to fetch a\nE: Unable to fetch some", "Failed to fetch a"),
 }
 
@@ -88,11 +85,16 @@ def test_a_missing_program_is_named_in_the_error(programs: Path, tmp_path: Path,
         SOURCES[source].fetch(package(source), tmp_path)
 
 
+def write_wheel(links: Path, version: str) -> None:
+    about = f"a-{version}.dist-info"
+    with zipfile.ZipFile(links / f"a-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: a\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+
+
 def test_a_wheel_is_fetched_with_the_users_pip_and_a_source_distribution_is_not(links: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(links / "a-1-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a\nVersion: 1\nLicense: MIT\n")
-        wheel.writestr("a-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("a-1.dist-info/RECORD", "")
+    write_wheel(links, "1")
     (links / "b-1.tar.gz").write_bytes(b"a source distribution, which pip would build")
     (path,) = SOURCES["pypi"].fetch(Package("pypi", "a", "1", Role.TRAIN), tmp_path / "kept")
     assert hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256((links / path.name).read_bytes()).digest()
@@ -104,12 +106,7 @@ def test_a_wheel_is_fetched_with_the_users_pip_and_a_source_distribution_is_not(
 
 def test_the_release_before_one_is_the_newest_that_is_older(links: Path, programs: Path, tmp_path: Path) -> None:
     for version in ("1", "1.4", "2"):
-        with zipfile.ZipFile(links / f"a-{version}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"a-{version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: a\nVersion: {version}\n")
-            wheel.writestr(
-                f"a-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
-            wheel.writestr(f"a-{version}.dist-info/RECORD", "")
+        write_wheel(links, version)
     before, paths = PyPI().before(Package("pypi", "a", "2", Role.TRAIN), tmp_path)
     assert (before.version, [path.name for path in paths]) == ("1.4", ["a-1.4-py3-none-any.whl"])
     fake_program(programs, "npm", "echo data > scope-a-1.9.2.tgz")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
-from tests.model.loading.test_rows_file import CONFIG, random
+from tests.model.loading.test_rows_file import random
 
 from lacuna_kernels.quantised import quantized
 from lacuna_model.network.assembly import fuse
@@ -21,16 +21,6 @@ def test_real_rows_are_those_of_the_engine() -> None:
     read = BASE.read(IDS)
     for ids, states in zip(IDS.tolist(), read.states, strict=True):
         assert torch.allclose(states @ BASE.head.T, tiny_fim.plain_logits(MODEL, ids), atol=1e-4)
-
-
-def test_a_mask_that_reads_a_token_and_adds_nothing_is_the_row_of_that_token() -> None:
-    tensors = random()
-    tensors = {name: torch.zeros_like(one) if "low" in name else one for name, one in tensors.items()}
-    place = 10
-    tensors["masks"] = BASE.embedding[IDS[1, place + 1 : place + 4]]
-    rows = Rows(torch.tensor([1]), torch.full((1, 3), place), torch.arange(1, 4)[None])
-    found = BASE.denoised(tensors["masks"], tensors, rows, BASE.read(IDS))
-    assert torch.allclose(found[0], BASE.read(IDS).states[1, place + 1 : place + 4], atol=1e-4)
 
 
 def test_a_row_sees_neither_what_follows_its_anchor_nor_rows_of_others() -> None:
@@ -79,14 +69,6 @@ def test_masks_are_those_of_the_engine(both_ways: bool) -> None:
         states = reader.read([[text], [text, behind]])[behind]
     rows = Rows(torch.tensor([0]), torch.full((1, 3), 23), torch.arange(1, 4)[None], both_ways=both_ways)
     assert torch.allclose(states, BASE.denoised(found["masks"], found, rows, BASE.read(IDS))[0], atol=1e-4)
-
-
-def test_gradients_reach_the_trained_tensors_alone() -> None:
-    tensors = {name: (one * 0.1).requires_grad_() for name, one in random().items()}
-    rows = Rows(torch.tensor([0]), torch.full((1, CONFIG.slots - 1), 4), torch.arange(1, CONFIG.slots)[None])
-    BASE.denoised(tensors["masks"], tensors, rows, BASE.read(IDS)).sum().backward()
-    assert all(one.grad is not None and one.grad.any() for one in tensors.values())
-    assert not BASE.head.requires_grad
 
 
 def test_4_bit_weights_are_unpacked_to_what_they_were() -> None:

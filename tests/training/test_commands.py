@@ -20,14 +20,6 @@ def test_a_list_of_packages_that_is_missing_is_named(tmp_path: Path) -> None:
     assert ended.stderr.count("\n") == 1
 
 
-def test_training_is_on_the_device_that_is_named(tmp_path: Path) -> None:
-    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
-    ended = run("masks", "--hours", "1", "--out", tmp_path, "--model", gguf, "--device", "gpu")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("lacuna: no device is called 'gpu'")
-    assert ended.stderr.count("\n") == 1
-
-
 def test_mask_rows_are_trained_on_what_another_model_says(tmp_path: Path) -> None:
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     texts = corpus(tmp_path / "corpus", python=[tiny.CODE * 2])

@@ -112,16 +112,6 @@ def test_worker_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pyt
     assert alone == together
 
 
-def test_a_rebuild_gives_the_same_files(shelf: Shelf, tmp_path: Path) -> None:
-    for name in ("alpha", "beta", "gamma"):
-        shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(5)})
-    chosen = packages(alpha=Role.TRAIN, beta=Role.TRAIN, gamma=Role.TRAIN)
-    for out in ("first", "second"):
-        build_packages(chosen, tmp_path / out, sources={"shelf": shelf})
-    assert texts(tmp_path / "first/python/train.jsonl.zst") == texts(tmp_path / "second/python/train.jsonl.zst")
-    assert (tmp_path / "first/manifest.json").read_bytes() == (tmp_path / "second/manifest.json").read_bytes()
-
-
 def test_benchmarks_come_from_files_and_from_packages(shelf: Shelf, tmp_path: Path) -> None:
     problems = [
         {"prompt": "def beta_problem(): return 'the quick brown fox jumps over that lazy dog today'"},

@@ -36,14 +36,6 @@ def test_near_copies_are_found_and_others_are_not() -> None:
     assert duplicates.reason(sketch(module(100) + "\n" + module(100, start=900))) is None
 
 
-def test_quoted_problems_are_found() -> None:
-    benchmarks = Benchmarks()
-    benchmarks.add(PROBLEM)
-    assert benchmarks.contaminates("import os\n\n" + str(PROBLEM["prompt"]))
-    assert benchmarks.contaminates("# " + str(PROBLEM["canonical_solution"]).strip())
-    assert not benchmarks.contaminates("def longest_road(cities):\n    return 1\n")
-
-
 def test_a_solution_in_a_gap_is_joined_with_its_surroundings() -> None:
     benchmarks = Benchmarks()
     before, after = "alpha beta gamma delta epsilon ", "eta theta iota kappa"

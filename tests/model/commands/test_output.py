@@ -5,9 +5,7 @@ from lacuna_model.commands import output
 
 
 @pytest.mark.parametrize("width", [20, 60, 100])
-def test_a_table_cuts_no_cell_and_breaks_no_name(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_cuts_no_cell(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     table = Table(box=None, pad_edge=False)

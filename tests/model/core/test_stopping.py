@@ -46,9 +46,7 @@ INI = "[server]\nhost = localhost\n"
         "top-level-repeats", "next-function",
     ],
 )  # fmt: skip
-def test_a_fill_ends_where_it_repeats_the_suffix_or_leaves_its_block(
-    before: str, after: str, text: str, expected: str | None
-) -> None:
+def test_a_fill_repeats_no_suffix_and_leaves_no_block(before: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, after).end(text, final=False) == expected
 
 
@@ -63,9 +61,7 @@ def test_a_fill_ends_where_it_repeats_the_suffix_or_leaves_its_block(
     ],
     ids=["in-line", "unfinished-line", "comma", "next-line", "whole-line-between"],
 )
-def test_a_fill_ends_where_it_repeats_the_text_up_to_the_next_gap(
-    before: str, part: str, text: str, expected: str | None
-) -> None:
+def test_a_fill_ends_where_it_repeats_text_up_to_a_gap(before: str, part: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
 
 
@@ -104,9 +100,7 @@ TS = "class A {\n  f() {\n    const x = 1;\n"
         "one-method", "brace-below",
     ],
 )  # fmt: skip
-def test_a_fill_begins_no_definition_beside_the_one_that_it_is_in(
-    before: str, after: str, text: str, expected: str | None
-) -> None:
+def test_a_fill_begins_no_definition_beside_its_own(before: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, after).end(text, final=False) == expected
 
 
@@ -139,9 +133,7 @@ def test_a_fill_that_runs_into_its_budget_has_whole_statements(text: str, expect
         ("foo(", ")\n", "x)  # done", None),
     ],
 )
-def test_a_fill_that_closes_two_brackets_of_its_line_has_left_its_place(
-    before: str, after: str, text: str, expected: str | None
-) -> None:
+def test_whoever_closes_two_brackets_has_left(before: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, after).end(text, final=False) == expected
 
 
@@ -227,28 +219,11 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
         ("if a == ", "\n\nf()\n", "b:\n    f()\n", None),
     ],
     ids=[
-        "constant",
-        "no-blank-line",
-        "last",
-        "last-unfinished",
-        "last-return",
-        "last-brackets",
-        "last-call",
-        "last-arguments",
-        "last-operator",
-        "last-loop",
-        "last-signature",
-        "list",
-        "operator",
-        "import",
-        "quoted",
-        "comment",
-        "near",
-        "comments",
-        "default",
-        "if",
+        "constant", "no-blank-line", "last", "last-unfinished", "last-return", "last-brackets", "last-call",
+        "last-arguments", "last-operator", "last-loop", "last-signature", "list", "operator", "import", "quoted",
+        "comment", "near", "comments", "default", "if",
     ],
-)
+)  # fmt: skip
 def test_a_statement_before_blanks_is_all(head: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
 
@@ -262,9 +237,7 @@ INTERPOLATIONS = {
 
 @settings(deadline=None)  # the machine may be busy
 @given(name=WORDS, rest=st.sampled_from(["", "!", '!"', "`;", '");', " and more"]), data=st.data())
-def test_a_fill_never_closes_an_interpolation_that_the_editor_has_closed(
-    name: str, rest: str, data: st.DataObject
-) -> None:
+def test_a_fill_never_closes_an_interpolation_that_is_closed(name: str, rest: str, data: st.DataObject) -> None:
     before, after = data.draw(st.sampled_from(sorted(INTERPOLATIONS.values())))
     rule = StopRule.between(before, after + "\n")
     for text in (f"{name}}}{rest}", f"{name}}}{rest}\n"):
@@ -295,9 +268,7 @@ def test_a_fill_never_closes_a_string_that_the_editor_has_closed(word: str, rest
         ("x[", "]\n", "a](b)", "a"),
     ],
 )
-def test_a_fill_may_close_what_it_opens_again_and_what_is_due(
-    before: str, after: str, text: str, expected: str
-) -> None:
+def test_a_fill_may_close_what_it_opens_and_what_is_due(before: str, after: str, text: str, expected: str) -> None:
     assert StopRule.between(before, after).end(text, final=True) == expected
 
 
@@ -379,9 +350,7 @@ def test_all_places_where_a_fill_may_end_are_named_the_first_one_first() -> None
     ],
     ids=["line", "unfinished", "paragraph", "line-above", "endless-keys", "fence", "only-a-fence", "goes-on"],
 )  # fmt: skip
-def test_without_a_grammar_a_fill_ends_with_its_line_or_paragraph(
-    before: str, after: str, text: str, expected: str | None
-) -> None:
+def test_without_a_grammar_a_fill_ends_with_its_line(before: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, after, has_grammar=False).end(text, final=False) == expected
 
 

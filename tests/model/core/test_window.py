@@ -36,9 +36,7 @@ def test_a_long_file_is_cut_at_lines(window: WindowChooser, tokenizer: Tokenizer
     assert 30 <= num_tokens(tokenizer, after) <= 60
 
 
-def test_the_window_stays_in_place_while_typing_until_it_outgrows_its_budget(
-    window: WindowChooser, tokenizer: Tokenizer
-) -> None:
+def test_the_window_stays_in_place_until_it_outgrows_its_budget(window: WindowChooser, tokenizer: Tokenizer) -> None:
     text = LONG
     kept = window.before(text, tokenizer)
     moves, starts = 0, {LONG.find(kept)}

@@ -69,9 +69,7 @@ class Counted(Strict):
 
 
 @pytest.mark.parametrize("steps", [None, 2])
-def test_the_checks_of_all_candidates_are_summed_and_their_searches_end(
-    tokenizer: Tokenizer, steps: int | None
-) -> None:
+def test_checks_of_all_candidates_are_summed_and_their_searches_end(tokenizer: Tokenizer, steps: int | None) -> None:
     """Also where the loop is left early."""
     attempts: list[Attempt] = []
 

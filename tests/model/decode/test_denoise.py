@@ -1,4 +1,3 @@
-import time
 from collections.abc import Sequence
 from itertools import cycle
 from random import Random
@@ -42,14 +41,6 @@ def run(
             return snapshots, end.value
 
 
-class Slow(Unconstrained):
-    """A constraint that takes two milliseconds for every answer."""
-
-    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        time.sleep(0.002)
-        return super().take(gap, fills, run)
-
-
 def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, *TEXTS)
     steps = denoise(model, opened(2), [Unconstrained(tokenizer)], tokenizer, deadline=None)
@@ -60,9 +51,7 @@ def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer
 
 
 @pytest.mark.parametrize(("last", "fill"), [(0, ""), (7, "x = 1\n")])
-def test_the_deadline_is_checked_before_every_pass(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, last: int, fill: str
-) -> None:
+def test_deadlines_precede_passes(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, last: int, fill: str) -> None:
     model = Scripted(tokenizer, "x = 1\ny = 2\n")
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(model.passes))
     snapshots, ending = run(model, opened(), tokenizer, deadline=float(last))
@@ -71,9 +60,7 @@ def test_the_deadline_is_checked_before_every_pass(
     assert (ending.outcome, ending.verdict.fills) == ("deadline", (fill,))
 
 
-def test_the_deadline_is_checked_behind_every_line_of_a_pass(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_deadline_is_checked_behind_every_line(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = Strict(tokenizer, lambda *_: True)
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
     model, fills = Scripted(tokenizer, "x = 1\ny = 2\nz = 3\n", rows=64), opened()
@@ -169,9 +156,7 @@ def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer
 
 
 @pytest.mark.parametrize("rows", [1, 64])
-def test_a_fill_that_may_not_end_where_it_repeats_the_suffix_ends_with_its_last_line(
-    tokenizer: Tokenizer, rows: int
-) -> None:
+def test_a_fill_that_may_not_end_at_a_repeat_ends_with_its_last_line(tokenizer: Tokenizer, rows: int) -> None:
     class NeverEmpty(Unconstrained):
         def may_end(self, gap: int, fill: FillSoFar) -> bool:
             return bool(fill.tokens)
@@ -183,9 +168,7 @@ def test_a_fill_that_may_not_end_where_it_repeats_the_suffix_ends_with_its_last_
     assert model.passes <= len(tokenizer.encode("value = 1\n"))
 
 
-def test_other_requests_have_their_turn_within_a_long_step(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_have_their_turn_within_a_long_step(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = Asked(tokenizer)
     monkeypatch.setattr(loop.time, "monotonic", lambda: len(constraint.runs) * 0.6 * loop.STEP_SECONDS)
     snapshots, _ = run(Scripted(tokenizer, *"abcd", rows=2), opened(4), tokenizer, constraint)

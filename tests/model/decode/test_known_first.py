@@ -104,9 +104,7 @@ def test_where_no_likely_token_leads_to_a_known_name_the_models_own_stands(token
 @pytest.mark.parametrize(
     ("names", "instead"), [(("name", "value"), []), (("total", "value"), [""]), (("size", "x"), ["name("])]
 )
-def test_the_judge_learns_which_names_were_written_instead(
-    tokenizer: Tokenizer, names: tuple[str, ...], instead: list[str]
-) -> None:
+def test_a_judge_learns_what_is_instead(tokenizer: Tokenizer, names: tuple[str, ...], instead: list[str]) -> None:
     judge = Named(*names)
     fill(tokenizer, judge)
     assert judge.instead == instead

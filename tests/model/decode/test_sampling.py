@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from lacuna_model.core.constraint import Run
 from lacuna_model.decode.sampling import drawn
@@ -20,24 +19,6 @@ def one_by_one(seed: int, run: Run, temperature: float = 1.0, key: Sequence[int]
     """What is drawn where every pass reads one token."""
     parts = [drawn(run.part(place, place + 1), temperature, seed, key, place) for place in range(len(run))]
     return Run(np.concatenate([part.ids for part in parts]), np.concatenate([part.logp for part in parts]))
-
-
-def test_a_seed_draws_the_same_again_in_the_same_fill() -> None:
-    draws = [one_by_one(seed, read(), key=key).tokens for seed, key in ((7, KEY), (7, KEY), (8, KEY), (7, (1, 5)))]
-    assert draws[0] == draws[1]
-    assert draws[0] not in draws[2:]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_sampled_run_ends_with_the_first_drawn_token_that_was_not_read(seed: int) -> None:
-    """So neither drafts nor the order of candidates change what is drawn."""
-    alone = one_by_one(seed, read())
-    stop = next((place for place, token in enumerate(alone.tokens) if token), 7) + 1
-    run = drawn(read(), 1.0, seed, KEY, 0)
-    assert np.array_equal(run.ids, alone.ids[:stop])
-    assert np.array_equal(run.logp, alone.logp[:stop])
-    turned = Run(read().ids[:, ::-1], read().logp[:, ::-1])
-    assert one_by_one(seed, turned).tokens == alone.tokens
 
 
 def test_the_given_first_tokens_of_a_fork_are_not_drawn() -> None:

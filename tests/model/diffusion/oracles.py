@@ -5,6 +5,7 @@ the row of a place is the prediction for it), and returns what the gap looks lik
 """
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -100,31 +101,27 @@ def cal(gap: Gap, start: int, most: int) -> list[int]:
     return [*tried, best]
 
 
-def by_entropy(gap: Gap, length: int) -> list[Slots]:
-    """Dream (alg="entropy") with as many steps as masks: the place of the least entropy gets its best token."""
-    slots: Slots = [None] * length
-    seen = []
-    while masks := _masks(slots):
-        rows = gap.rows(slots)
-        entropies, tokens = _entropies(rows), gap.best(rows)
-        slot = min(masks, key=lambda one: float(entropies[one]))
-        slots[slot] = tokens[slot]
-        seen.append(list(slots))
-    return seen
-
-
-def by_confidence(gap: Gap, length: int) -> list[Slots]:
-    """LLaDA and A2D (remasking="low_confidence"), as many steps as masks: the most probable best token is kept."""
+def _filled(gap: Gap, length: int, chosen: Callable[[Tensor, list[int], list[int]], Sequence[int]]) -> list[Slots]:
+    """The gap after every pass: ``chosen`` names the masks that get their best tokens, by rows, tokens and masks."""
     slots: Slots = [None] * length
     seen = []
     while masks := _masks(slots):
         rows = gap.rows(slots)
         tokens = gap.best(rows)
-        confidence = _probabilities(rows, tokens)
-        slot = max(masks, key=lambda one: float(confidence[one]))
-        slots[slot] = tokens[slot]
+        for slot in chosen(rows, tokens, masks):
+            slots[slot] = tokens[slot]
         seen.append(list(slots))
     return seen
+
+
+def by_entropy(gap: Gap, length: int) -> list[Slots]:
+    """Dream (alg="entropy") with as many steps as masks: the place of the least entropy gets its best token."""
+    return within_bound(gap, length, -1.0)
+
+
+def by_confidence(gap: Gap, length: int) -> list[Slots]:
+    """LLaDA and A2D (remasking="low_confidence"), as many steps as masks: the most probable best token is kept."""
+    return above_threshold(gap, length, 1.0)
 
 
 def p2(gap: Gap, length: int) -> list[Slots]:
@@ -150,36 +147,25 @@ def p2(gap: Gap, length: int) -> list[Slots]:
 
 def within_bound(gap: Gap, length: int, bound: float) -> list[Slots]:
     """EB-Sampler (arXiv 2505.24857): the surest slots; all but the last have at most this entropy together."""
-    slots: Slots = [None] * length
-    seen = []
-    while masks := _masks(slots):
-        rows = gap.rows(slots)
-        entropies, tokens = _entropies(rows), gap.best(rows)
+
+    def chosen(rows: Tensor, _: list[int], masks: list[int]) -> list[int]:
+        entropies = _entropies(rows)
         order = sorted(masks, key=lambda one: float(entropies[one]))
-        total = 0.0
-        for slot in order:
-            if total > bound:
-                break
-            slots[slot] = tokens[slot]
-            total += float(entropies[slot])
-        seen.append(list(slots))
-    return seen
+        totals = accumulate((float(entropies[slot]) for slot in order), initial=0.0)
+        return [slot for slot, total in zip(order, totals, strict=False) if slot == order[0] or total <= bound]
+
+    return _filled(gap, length, chosen)
 
 
 def above_threshold(gap: Gap, length: int, threshold: float) -> list[Slots]:
     """Fast-dLLM (arXiv 2505.22618): every slot more probable than a threshold, and the most probable one anyway."""
-    slots: Slots = [None] * length
-    seen = []
-    while masks := _masks(slots):
-        rows = gap.rows(slots)
-        tokens = gap.best(rows)
+
+    def chosen(rows: Tensor, tokens: list[int], masks: list[int]) -> list[int]:
         confidence = _probabilities(rows, tokens)
         surest = max(masks, key=lambda one: float(confidence[one]))
-        for slot in masks:
-            if slot == surest or confidence[slot] > threshold:
-                slots[slot] = tokens[slot]
-        seen.append(list(slots))
-    return seen
+        return [slot for slot in masks if slot == surest or confidence[slot] > threshold]
+
+    return _filled(gap, length, chosen)
 
 
 class Blocks:

@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.diffusion.guess import FillRules, Guess
-from lacuna_model.diffusion.slots import Marginals, search
+from lacuna_model.diffusion.slots import Marginals
 from lacuna_model.loading.families import Diffusion
 
 EXPAND, DELETE, TEXT = 7, 8, 9
@@ -37,13 +37,6 @@ def test_a_gap_is_not_expanded_and_deleted_without_end() -> None:
     assert guess.tokens == [TEXT]
 
 
-def test_a_deleted_slot_takes_the_masks_behind_it_and_leaves_what_is_known() -> None:
-    guess = Guess(rules(msgspec.structs.replace(HOW, start=5)), 8)
-    guess.take(seen([TEXT] * 5, [5, 5, 5, 0.1, 5]), GENERATOR)
-    guess.take(seen([DELETE] * 5, [5, 0.1, 5, 5, 5]), GENERATOR)
-    assert guess.tokens == [None, TEXT]
-
-
 @pytest.mark.parametrize(("allowed", "changed"), [(0, 0), (1, 1), (4, 3)])
 def test_known_tokens_change_where_another_one_is_nearly_certain(allowed: int, changed: int) -> None:
     guess = Guess(rules(msgspec.structs.replace(HOW, start=3), corrections=allowed), 3)
@@ -57,25 +50,3 @@ def test_known_tokens_change_where_another_one_is_nearly_certain(allowed: int, c
         guess.take(seen([3, 4, 5], [1, 1, 1]), GENERATOR)
     assert (guess.changed, passes) == (changed, {0: 0, 1: 2, 4: 2}[allowed])
     assert sum(token != TEXT for token in guess.tokens) == changed
-
-
-def test_a_token_that_is_written_does_not_change() -> None:
-    guess = Guess(rules(corrections=4), 2, [TEXT, TEXT], ended=True)
-    assert guess.tokens == [TEXT, TEXT]
-    assert not guess.is_whole or guess.changed == 0
-
-
-@pytest.mark.parametrize("peak", [1, 5, 8, 11, 20])
-def test_the_search_climbs_to_the_surest_length(peak: int) -> None:
-    """Without a bias, from 8, where every step towards the peak is a little surer."""
-    lengths, tried, best = search(8, 1, 24, (0, 0, 0, 0, 1)), list[int](), None
-    length = next(lengths)
-    while best is None:
-        tried.append(length)
-        try:
-            length = lengths.send(1 - abs(length - peak) / 100)
-        except StopIteration as end:
-            best = end.value
-    assert best == peak
-    assert len(tried) <= abs(peak - 8) + 9
-    assert len(set(tried)) == len(tried)

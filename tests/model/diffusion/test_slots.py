@@ -13,17 +13,6 @@ def nothing() -> torch.Tensor:
     return torch.zeros((3, 40), dtype=torch.bool)
 
 
-def test_what_is_ruled_out_is_no_candidate_and_still_counts_as_doubt() -> None:
-    logits, ruled = rows(), nothing()
-    ruled[:, logits[0].argmax()] = True
-    seen = summary(logits.clone(), ruled)
-    expected = logits.log_softmax(-1).masked_fill(ruled, -torch.inf)
-    np.testing.assert_array_equal(seen.ids[:, 0], expected.argmax(-1).numpy())
-    np.testing.assert_allclose(seen.logp[:, 0], expected.amax(-1).numpy(), atol=1e-5)
-    entropy = -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)
-    np.testing.assert_allclose(seen.entropy, entropy.numpy(), atol=1e-5)
-
-
 def test_tokens_are_drawn_from_the_nucleus_of_the_sharper_distribution() -> None:
     logits = rows()
     seen = summary(logits.clone(), nothing(), Sampling(0.5, 0.6))

@@ -15,7 +15,6 @@ from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
-from lacuna_model.syntax import language_for, parses
 
 MOST = 8
 # No bias: at a wrong length this model is not as sure as a large one.
@@ -63,16 +62,16 @@ def fills(engine: Engine, case: Case, *, syntax: bool, **options: object) -> tup
 
 @pytest.mark.parametrize("says", [{}, SEARCH], ids=["expand", "search"])
 def test_gaps_of_unknown_length_are_filled_rightly(tiny_folder: Path, tmp_path: Path, says: dict[str, object]) -> None:
-    """100 gaps: one and two at once, with and without the constraint."""
+    """40 gaps: one and two at once, with and without the constraint."""
     engine = Engine(model_of(tiny_folder, tmp_path, **says))
     right = total = 0
-    for gaps, count, syntax in ((1, 25, True), (1, 25, False), (2, 13, True), (2, 12, False)):
+    for gaps, count, syntax in ((1, 10, True), (1, 10, False), (2, 5, True), (2, 5, False)):
         for case in cases(count, gaps, seed=gaps):
             found = fills(engine, case, syntax=syntax)
             right += sum(one == other for one, other in zip(found, case.truth, strict=True))
             total += len(case.truth)
-    assert total == 100
-    assert right >= 95
+    assert total == 40
+    assert right >= 38
 
 
 def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_pat
         for folder, refresh in ((made(tmp_path, "a"), 8), (made(tmp_path, "b"), 1))
     )
     different = sum(
-        fills(cached, case, syntax=False) != fills(exact, case, syntax=False) for case in cases(50, 1, seed=5)
+        fills(cached, case, syntax=False) != fills(exact, case, syntax=False) for case in cases(20, 1, seed=5)
     )
     assert different <= 1
 
@@ -95,7 +94,7 @@ def test_a_planted_mistake_is_mended(tiny_folder: Path, tmp_path: Path) -> None:
     """``x = [c,d,e,f]``, where a wrong name stands in a slot that is filled already."""
     model = model_of(tiny_folder, tmp_path)
     encode, mended = model.tokenizer.encode, 0
-    for case in cases(40, 1, seed=7):
+    for case in cases(20, 1, seed=7):
         before, after = case.text[: case.regions[0].start], case.text[case.regions[0].start :]
         truth = encode(case.truth[0])
         layout = lay_out((before, after), model.tokenizer, heals=False)
@@ -108,18 +107,7 @@ def test_a_planted_mistake_is_mended(tiny_folder: Path, tmp_path: Path) -> None:
         while reader.read([fill]) == [None]:
             pass
         mended += guess.tokens == truth and reader.corrections == 1
-    assert mended >= 38
-
-
-def test_what_the_constraint_refuses_is_denoised_again(tiny_folder: Path, tmp_path: Path) -> None:
-    engine, python = Engine(model_of(tiny_folder, tmp_path)), language_for("a.py")
-    assert python is not None
-    region = Region(9, 9, max_tokens=MOST, must_not_contain=("f",))
-    asked = InfillRequest("x = [d,e,,h,i]\n", (region,), path="a.py")
-    result = engine.fill(asked)
-    assert result.status == "ok"
-    assert "f" not in result.fills[0]
-    assert parses(asked.filled(result.fills).encode(), python)
+    assert mended >= 19
 
 
 def test_drawn_tokens_follow_the_seed(tiny_folder: Path, tmp_path: Path) -> None:

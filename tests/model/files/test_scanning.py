@@ -73,9 +73,7 @@ def test_a_workspace_is_switched_off_by_settings_or_by_a_file(write_files: Calla
     assert not admits(root, root / "b/c.py", SETTINGS)
 
 
-def test_a_scan_reads_no_more_than_is_asked_for(
-    write_files: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scan_reads_what_is_asked_for(write_files: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     root = write_files({f"{folder}/{name}.py": "x = 1\n" for folder in "abc" for name in "xyz"})
     listed: list[str] = []
     real = os.scandir

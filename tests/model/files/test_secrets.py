@@ -5,12 +5,19 @@ import pytest
 from lacuna_model.files.secrets import holds_credential, is_secret
 
 HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+RANDOM = "q8Xz2LmPw0VtY7nRk4Hs9JdB1cF6gA3e"
 
 
 @pytest.mark.parametrize(
     "text",
     [
         f'API_TOKEN = "{HEX}"',
+        'KEY = """-----BEGIN RSA ' + 'PRIVATE KEY-----"""',
+        "aws = 'AKIA" + "IOSFODNN7ABCDEFG'",
+        f"password = {RANDOM!r}",
+        f'{{"api_key": "{RANDOM}"}}',
+        f"url = 'https://host/{RANDOM}{RANDOM[::-1]}Z'",
+        f"gh = 'ghp_{RANDOM}Ab3d'",
         f"api_token: {HEX}",
         f"export ACCESS_KEY={HEX}  # of the staging machine",
         'url = "postgres://app:s3cr3t-9@db.internal/x"',
@@ -75,6 +82,10 @@ def test_credentials_are_found(text: str) -> None:
     "text",
     [
         "token: str = None",
+        "password = get_password_from_environment()",
+        "token = 'csrf_token_for_the_form'",
+        "digest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'",
+        "path = 'usr/share/python3/dist-packages/somepackage/subpackage/module'",
         "password: string;",
         "api_key = os.environ['API_KEY']",
         "token = get_token(request)",

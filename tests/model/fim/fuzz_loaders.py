@@ -41,16 +41,8 @@ VOCABULARY = replace(
     special_ids=tiny_fim.VOCABULARY.special_ids | frozenset(range(SIZE - len(SPARE), SIZE)),
 )
 # Sizes with which everything runs in C.
-CONFIG = replace(
-    tiny_fim.CONFIG,
-    num_layers=2,
-    hidden_size=64,
-    intermediate_size=96,
-    num_heads=2,
-    num_kv_heads=1,
-    head_dim=32,
-    vocab_size=SIZE,
-)
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_heads": 2, "num_kv_heads": 1, "head_dim": 32}
+CONFIG = replace(tiny_fim.CONFIG, num_layers=2, vocab_size=SIZE, **SIZES)
 NUMBERS = (-1, 0, 1, 2, 3, 31, 32, 33, 48, 64, 96, 128, 512, 513, 4096, 262_144, 2**31, 2**40, 2**63 - 1)
 OTHERS: tuple[Any, ...] = (None, "", "64", 0.5, float("inf"), [], [64], {}, True)
 FOLDER_KEYS = (

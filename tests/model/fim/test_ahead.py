@@ -26,7 +26,7 @@ from lacuna_model.fim.reading import FimReader
 from lacuna_model.network.transformer import Transformer
 
 from . import tiny_fim
-from .test_passes import DOCUMENTS, ORDERS, SEEDS, beside, counted, natives, request, said, turning
+from .test_passes import DOCUMENTS, ORDERS, SEEDS, beside, natives, request, said, turning
 
 __all__ = ["natives"]
 BUDGET = 12
@@ -151,17 +151,6 @@ def test_requests_beside_others_have_the_same_answers(
         assert [said(engine.fill(one)) for one in asked] == expected
 
 
-def test_requests_in_turn_share_their_passes(natives: list[LoadedFim], beside_the_host: Callable[[bool], None]) -> None:
-    beside_the_host(True)
-    shared, passes = counted(natives[0])
-    plain = DecodeOptions(syntax=False, prior=False, drafter=False)
-    asked = [replace_fields(request(0), path=f"{number}.py", options=plain) for number in range(DOCUMENTS)]
-    found = beside(Engine(shared), asked, turning([]), {})
-    longest = max(one.stats.nfe for one in found)
-    assert passes.shares.count(DOCUMENTS) >= longest - DOCUMENTS
-    assert len(passes.shares) <= longest + DOCUMENTS
-
-
 class Stream(Elsewhere):
     """Notes where the host waits for the device: it copies what is there."""
 
@@ -207,7 +196,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield found
 
 
-def test_the_device_has_the_next_pass_before_the_constraint_is_asked_and_nothing_waits_between(
+def test_the_device_has_the_next_pass_before_the_constraint_is_asked(
     events: list[str],
 ) -> None:
     model = started.least()

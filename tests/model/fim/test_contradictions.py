@@ -69,11 +69,6 @@ def test_a_folder_that_contradicts_itself_is_refused_in_one_line(tmp_path: Path,
     assert str(folder) in refused(folder)
 
 
-def test_a_folder_of_that_shape_loads(tmp_path: Path) -> None:
-    model = load_fim(checkpoints.write_fim(tmp_path / "good", config=CONFIG), "good", threads=1)
-    assert model.config.head_dim == 32
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [

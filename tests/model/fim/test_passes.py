@@ -32,16 +32,8 @@ UNUSED = -len(tiny_fim.VOCABULARY.tokens) % 32
 VOCABULARY = replace_fields(
     tiny_fim.VOCABULARY, tokens=(*tiny_fim.VOCABULARY.tokens, *(f"unused{i}" for i in range(UNUSED)))
 )
-CONFIG = replace_fields(
-    tiny_fim.CONFIG,
-    num_layers=2,
-    hidden_size=64,
-    intermediate_size=96,
-    num_heads=2,
-    num_kv_heads=1,
-    head_dim=32,
-    vocab_size=len(VOCABULARY.tokens),
-)
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_heads": 2, "num_kv_heads": 1, "head_dim": 32}
+CONFIG = replace_fields(tiny_fim.CONFIG, num_layers=2, vocab_size=len(VOCABULARY.tokens), **SIZES)
 SEEDS = 3
 DOCUMENTS = 3
 
@@ -131,9 +123,7 @@ ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
 
 @settings(max_examples=10, deadline=None)
 @given(order=ORDERS, seed=st.integers(0, SEEDS - 1))
-def test_a_fill_is_the_same_bit_for_bit_whatever_runs_beside_it(
-    natives: list[LoadedFim], order: list[int], seed: int
-) -> None:
+def test_a_fill_is_bit_for_bit_the_same_beside_others(natives: list[LoadedFim], order: list[int], seed: int) -> None:
     model = natives[seed]
     asked = [request(number, gaps=1 + number % 2) for number in range(DOCUMENTS)]
     found = beside(Engine(model), asked, turning(order), {})
@@ -196,7 +186,7 @@ def test_a_closed_request_is_not_read_any_more(either_model: LoadedFim) -> None:
     assert set(passes.shares) == {1}
 
 
-def test_a_pass_that_fails_for_one_request_is_made_without_it(
+def test_a_pass_that_fails_for_one_is_made_for_others(
     natives: list[LoadedFim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The arena of one document has no memory left; the other's fill is that of one alone."""

@@ -39,9 +39,7 @@ def narrow(file: Path, **options: bool) -> LoadedFim:
     return load_fim(file, "tiny", threads=1, precision="bfloat16", **options)
 
 
-def test_a_second_start_maps_the_weights_that_the_first_prepared(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exact, first = next_logits(load_fim(file, "tiny", threads=1, precision="float32")), next_logits(narrow(file))
     assert (first - exact).norm() / exact.norm() < 0.03
     (kept,) = (cache / "prepared").iterdir()
@@ -84,9 +82,7 @@ def test_no_more_than_a_layer_is_in_full_precision_at_a_time(file: Path, monkeyp
     assert 0 < most <= max(layer, state["embedding"].nbytes)
 
 
-def test_a_model_that_only_drafts_has_a_part_of_the_head(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_only_drafts_has_part_of_a_head(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = next_logits(narrow(file))
     monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
     monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
@@ -95,9 +91,7 @@ def test_a_model_that_only_drafts_has_a_part_of_the_head(
     torch.testing.assert_close(drafting, exact[:, :64])
 
 
-def test_all_that_a_default_request_uses_is_on_the_device(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_that_a_request_uses_is_on_the_device(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model with a smaller one that has mask rows, with the syntax constraint and the prior."""
     small = gguf_files.write_fim(tmp_path / "small.gguf")
     masks = tiny_masks.write(tmp_path / "masks.safetensors", tiny_fim.CONFIG)
@@ -123,9 +117,7 @@ def test_all_that_a_default_request_uses_is_on_the_device(
     assert loaded.smaller.costs.ms(1) > 0
 
 
-def test_a_gpu_reads_8_bit_weights_as_they_were_prepared(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_reads_8_bit_weights_as_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In pretence: with the form that the GPU's kernels read, on their torch references."""
     exact = next_logits(load_fim(file, "tiny", threads=1, precision="float32"))
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)

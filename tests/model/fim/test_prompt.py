@@ -30,7 +30,5 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         "one-line", "lines-of-a-block", "lines", "own-header", "carriage-returns",
     ],
 )  # fmt: skip
-def test_a_line_that_ends_with_a_gap_is_left_out_with_headers_that_hold_nothing(
-    before: str, after: str, expected: str
-) -> None:
+def test_a_line_that_ends_with_a_gap_is_left_out_with_empty_headers(before: str, after: str, expected: str) -> None:
     assert joined(before, after) == expected

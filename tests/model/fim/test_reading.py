@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Unconstrained
+from lacuna_model.core.constraint import Constraint, Unconstrained
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
@@ -96,63 +96,6 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     assert fewer <= passes
 
 
-class GoingBack(Unconstrained):
-    """Takes the tokens from the third on back, once five are written."""
-
-    has_gone = False
-
-    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        if self.has_gone or len(fills[gap].tokens) < 5:
-            return super().take(gap, fills, run)
-        self.has_gone = True
-        return Taken(2)
-
-
-class Looking(Guesses):
-    """Notes the guess at what is to come, by the tokens written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: dict[tuple[int, ...], list[int]] = {}
-
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        self.seen[tuple(fill.written)] = list(fill.guess)
-        return super().draft(key, fill, rows)
-
-
-def test_what_is_taken_back_is_a_guess_at_what_is_to_come() -> None:
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
-    (plain,), _ = run(layout, None)
-    looking = Looking()
-    assert run(layout, looking, constraint=GoingBack(MODEL.tokenizer))[0] == [plain]
-    assert looking.seen[tuple(plain[:2])] == plain[:5]
-    assert looking.seen[tuple(plain[:1])] == []
-
-
-class Listening(Guesses):
-    """Notes what the model said behind refused drafts, by the tokens written."""
-
-    def __init__(self, *guesses: Sequence[int]) -> None:
-        super().__init__(*guesses)
-        self.heard: dict[tuple[int, ...], list[int]] = {}
-
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        self.heard[tuple(fill.written)] = [guess.token for guess in fill.behind]
-        return super().draft(key, fill, rows)
-
-
-def test_what_the_model_says_behind_a_refused_draft_is_heard_by_the_next_one() -> None:
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
-    (plain,), _ = run(layout, None)
-    wrong = [next(token for token in range(5, 60) if token not in plain), 20, 30]
-    listening = Listening([*plain[:2], *wrong])
-    assert run(layout, listening)[0] == [plain]
-    rows = tiny_fim.plain_logits(MODEL, [*prompt(layout, 0), *plain[:2], *wrong])[-3:]
-    rows[:, sorted(MODEL.tokenizer.special_ids)] = -torch.inf
-    assert listening.heard[tuple(plain[:3])] == rows.argmax(-1).tolist()
-    assert not any(said for written, said in listening.heard.items() if written[:3] != tuple(plain[:3]))
-
-
 def test_a_right_draft_is_verified_in_one_pass() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     (plain,), passes = run(layout, None)
@@ -218,9 +161,7 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
 @pytest.mark.usefixtures("either_device")
 @pytest.mark.parametrize("first", [0, 1, 5])
 @pytest.mark.parametrize("second", [0, 1, 5])
-def test_a_gap_that_is_written_ahead_to_its_end_is_read_again(
-    first: int, second: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gap_written_ahead_to_its_end_is_read_again(first: int, second: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the gap before it is left empty, so that its prompt stays the same, and where nothing is written."""
     texts = [list(range(20, 20 + first)), list(range(40, 40 + second))]
     scripted(monkeypatch, lambda part: texts[part.fill.gap.index])

@@ -2,38 +2,17 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.model import tiny, tiny_masks
 
 from lacuna_model.fim.tracks import MAX_UNUSED, TrackReader
-from lacuna_model.network.arena import mask_of
 
 from . import tiny_fim
 
 MODEL = tiny_fim.loaded()
-TOKENS = st.lists(st.integers(3, 60), min_size=1, max_size=12)
 
 
 def new_reader() -> TrackReader:
     return TrackReader(MODEL.transformer, torch.float32)
-
-
-@settings(max_examples=30, deadline=None)
-@given(runs=st.lists(TOKENS, min_size=1, max_size=4), most=st.integers(1, 9))
-def test_a_chain_read_in_pieces_gives_the_logits_of_the_complete_prompt(runs: list[list[int]], most: int) -> None:
-    reader, start, chain = new_reader(), 0, []
-    for run in runs:
-        track = reader.new()
-        track.become(run, start)
-        start += len(run)
-        chain.append(track)
-    said = []
-    with torch.inference_mode():
-        while hidden := reader.read([chain], most):
-            said += [reader.logits(states) for states in hidden.values()]
-    expected = tiny_fim.plain_logits(MODEL, [token for run in runs for token in run])
-    torch.testing.assert_close(torch.cat(said), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_the_tokens_of_a_track_have_the_additions_of_its_kind() -> None:
@@ -53,19 +32,6 @@ def test_the_tokens_of_a_track_have_the_additions_of_its_kind() -> None:
     assert not torch.allclose(plain[1], own[1], atol=1e-2)
     expected = tiny_fim.plain_logits(MODEL, [5, 6, 7, 8, 9])
     torch.testing.assert_close(MODEL.transformer.head(torch.cat(plain)), expected, atol=1e-4, rtol=1e-4)
-
-
-def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:
-    reader = new_reader()
-    head, first, second = (reader.new() for _ in range(3))
-    head.become([5, 6, 7], 0)
-    first.become([8, 9], 3)
-    second.become([10, 11, 12], 3)
-    with torch.inference_mode():
-        hidden = reader.read([[head, first], [head, second]])
-        for track in (first, second):
-            expected = tiny_fim.plain_logits(MODEL, [*head.ids, *track.ids])[3:]
-            torch.testing.assert_close(reader.logits(hidden[track]), expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -112,33 +78,3 @@ def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
             reader.drop(other)
             other = reader.new()
     assert max(row for track in reader.tracks for row in track.rows) < 40 + 2 * MAX_UNUSED
-
-
-def test_a_chain_in_the_order_of_its_rows_needs_no_mask() -> None:
-    reader = new_reader()
-    head, suffix, fill = (reader.new() for _ in range(3))
-    head.become([5, 6, 7], 0)
-    suffix.become([8, 9], 3)
-    fill.become([10, 11], 5)
-    chains = [[head, suffix], [head, suffix, fill]]
-    with torch.inference_mode():
-        for chain in chains:
-            rows = reader.next_rows([chain])
-            assert rows is not None
-            assert rows.in_order
-            rows.forget()
-            reader.read([chain])
-        # Another token in the middle has a row after those that follow it in the text.
-        suffix.become([8, 12, 9], 3)
-        rows = reader.next_rows(chains[1:])
-        assert rows is not None
-        assert not rows.in_order
-        assert mask_of(rows.seen, 9).tolist()[0] == [True] * 4 + [False] * 3 + [True, False]
-        (seen,) = rows.seen[:1]
-        assert seen.order.tolist() == [0, 1, 2, 3, 7, 8]  # as in the text
-        rows.forget()
-        other = reader.new()
-        other.become([13], 3)
-        beside = reader.next_rows([[head, suffix], [head, other]])
-        assert beside is not None
-        assert not beside.in_order

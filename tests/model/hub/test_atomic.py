@@ -40,9 +40,7 @@ def umask(mask: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077], ids=oct)
-def test_what_is_written_is_trusted_whatever_the_umask(
-    mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_trusted_whatever_the_umask(mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Path] = []
 
     def write(file: Path) -> None:
@@ -59,23 +57,6 @@ def test_what_is_written_is_trusted_whatever_the_umask(
     with umask(mask):
         assert atomic.remembered(written[0]) == atomic.remembered(written[0])
     assert computed == written
-
-
-def test_a_library_is_compiled_once_where_the_group_may_write_what_this_user_makes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    if not native.supported():
-        pytest.skip("no instructions that the library has a form for")
-    folder = tmp_path / "kernels"
-    with umask(0o002):
-        if native.load(folder, 1) is None:
-            pytest.skip("no C compiler")
-    (library,) = folder.iterdir()
-    made = library.stat()
-    assert native.load(folder, 1) is not None
-    assert [library] == list(folder.iterdir())
-    assert (library.stat().st_ino, library.stat().st_mtime_ns) == (made.st_ino, made.st_mtime_ns)
-    assert not caplog.records
 
 
 @pytest.mark.parametrize(
@@ -148,13 +129,6 @@ def test_two_concurrent_writers_do_not_mix_their_data(tmp_path: Path) -> None:
         first.write(b"a" * 9)
         second.write(b"b")
     assert target.read_bytes() == b"a" * 9
-
-
-def test_only_parts_of_that_file_are_removed(tmp_path: Path) -> None:
-    for name in (".file.1-ab.part", ".other.1-ab.part", "file"):
-        (tmp_path / name).write_bytes(b"")
-    atomic.remove_parts(tmp_path / "file")
-    assert names(tmp_path) == [".other.1-ab.part", "file"]
 
 
 def test_parts_are_found_by_the_exact_name_even_with_brackets_in_it(tmp_path: Path) -> None:

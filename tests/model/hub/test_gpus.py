@@ -49,9 +49,7 @@ def found(monkeypatch: pytest.MonkeyPatch, driver: Driver, visible: str | None =
     ("visible", "free"),
     [(None, 10), ("0", 10), ("1,0", 20), ("", 0), ("-1", 0), ("7", 0), ("GPU-8932f937-d72c", 10)],
 )
-def test_it_is_that_of_the_first_gpu_that_is_seen(
-    monkeypatch: pytest.MonkeyPatch, visible: str | None, free: int
-) -> None:
+def test_it_is_that_of_the_first_visible_gpu(monkeypatch: pytest.MonkeyPatch, visible: str | None, free: int) -> None:
     assert found(monkeypatch, Driver(), visible) == free * 10**9
 
 

@@ -32,9 +32,7 @@ def put(info: ModelInfo, data: bytes) -> Path:
     return file
 
 
-def test_a_folder_with_a_checkpoint_is_a_model_unless_it_has_the_name_of_a_known_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_a_model_unless_it_has_the_name_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("dreamon", models.DEFAULT_MODEL):
         (tmp_path / name).mkdir()
@@ -87,9 +85,7 @@ def test_the_default_follows_the_machine_unless_it_is_named(
     assert models.choose(named, free, cores, line_ms=line_ms) == models.Choice(chosen, why)
 
 
-def test_where_another_model_is_here_than_the_one_that_suits_it_is_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     free = 16 << 30
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     monkeypatch.delenv("LACUNA_MODEL", raising=False)
@@ -129,18 +125,14 @@ def test_where_another_model_is_here_than_the_one_that_suits_it_is_used(
     assert models.default().name == models.SMALL_MODEL
 
 
-def test_the_cache_is_the_users_own_unless_the_environment_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_cache_is_the_users_own_or_as_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LACUNA_CACHE", raising=False)
     assert models.cache_dir() == platformdirs.user_cache_path("lacuna")
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     assert models.location(models.find(models.SMALL_MODEL)).is_relative_to(tmp_path)
 
 
-def test_the_checksum_of_intact_weights_is_computed_once_and_remembered(
-    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_checksum_of_weights_is_computed_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     file = put(info, WEIGHTS)
     read: list[Path] = []
     sha256 = atomic.sha256

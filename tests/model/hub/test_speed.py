@@ -69,9 +69,7 @@ class Machine:
 
 
 @pytest.mark.parametrize("others", [[0.0] * 4, [0.75] * 4, [0.5, 0.0, 0.3, 0.79]])
-def test_what_other_programs_take_is_no_speed_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: list[float]
-) -> None:
+def test_what_others_take_is_no_speed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: list[float]) -> None:
     machine = Machine(tmp_path / "stat")
     machine.others = [*others]
     monkeypatch.setattr(speed, "time", machine)
@@ -82,9 +80,7 @@ def test_what_other_programs_take_is_no_speed_of_the_machine(
     assert machine.others == []
 
 
-def test_a_system_that_tells_nothing_of_other_programs_is_measured_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_system_that_tells_nothing_of_others_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(speed, "PROCESSOR_TIMES", tmp_path / "missing")
     times = iter([700.0, 300.0, 900.0, 800.0])
     assert speed.undisturbed(lambda: next(times)) == 300.0

@@ -37,8 +37,6 @@ def test_languages_have_distinct_names_and_extensions() -> None:
         ("", ".", None),
     ],
 )
-def test_an_unknown_name_is_taken_apart_at_its_dots_and_then_the_files_name_counts(
-    path: str, name: str, found: str | None
-) -> None:
+def test_an_unknown_name_is_taken_apart_before_the_files_name_counts(path: str, name: str, found: str | None) -> None:
     language = language_for(path, name)
     assert (language.name if language is not None else None) == found

@@ -14,21 +14,14 @@ RANK, ROPE = 16, 8  # of deepseek2's compressed keys, and their rotary part
 
 Shapes = dict[str, tuple[int, ...]]
 ATTENTION: Shapes = {
-    "attn_norm.weight": (HIDDEN,),
-    "attn_q.weight": (HEADS * DIM, HIDDEN),
-    "attn_k.weight": (SHARED * DIM, HIDDEN),
-    "attn_v.weight": (SHARED * DIM, HIDDEN),
-    "attn_output.weight": (HIDDEN, HEADS * DIM),
-    "ffn_norm.weight": (HIDDEN,),
+    **{f"{name}_norm.weight": (HIDDEN,) for name in ("attn", "ffn")},
+    **{"attn_q.weight": (HEADS * DIM, HIDDEN), "attn_output.weight": (HIDDEN, HEADS * DIM)},
+    **{f"attn_{part}.weight": (SHARED * DIM, HIDDEN) for part in "kv"},
 }
 PLAIN: Shapes = {"ffn_up.weight": (INNER, HIDDEN), "ffn_down.weight": (HIDDEN, INNER)}
 GATED: Shapes = {**PLAIN, "ffn_gate.weight": (INNER, HIDDEN)}
-OF_EXPERTS: Shapes = {
-    "ffn_gate_inp.weight": (EXPERTS, HIDDEN),
-    "ffn_gate_exps.weight": (EXPERTS, INNER, HIDDEN),
-    "ffn_up_exps.weight": (EXPERTS, INNER, HIDDEN),
-    "ffn_down_exps.weight": (EXPERTS, HIDDEN, INNER),
-}
+OF_EXPERTS: Shapes = {"ffn_gate_inp.weight": (EXPERTS, HIDDEN), "ffn_down_exps.weight": (EXPERTS, HIDDEN, INNER)}
+OF_EXPERTS |= {f"ffn_{part}_exps.weight": (EXPERTS, INNER, HIDDEN) for part in ("gate", "up")}
 
 
 def _biased(shapes: Shapes) -> Shapes:
@@ -58,12 +51,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "qwen3moe": EXPERT_FIELDS,
     "starcoder2": {"attention.layer_norm_epsilon": 1e-5},
     "gemma": {},
-    "granite": {
-        "attention.scale": 0.25,
-        "embedding_scale": 2.0,
-        "residual_scale": 0.5,
-        "logit_scale": 4.0,
-    },
+    "granite": {"attention.scale": 0.25, "embedding_scale": 2.0, "residual_scale": 0.5, "logit_scale": 4.0},
     "deepseek2": {
         **EXPERT_FIELDS,
         "attention.head_count_kv": 1,
@@ -80,11 +68,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "expert_gating_func": 1,
     },
 }
-SHARED_EXPERT: Shapes = {
-    "ffn_gate_shexp.weight": (INNER, HIDDEN),
-    "ffn_up_shexp.weight": (INNER, HIDDEN),
-    "ffn_down_shexp.weight": (HIDDEN, INNER),
-}
+SHARED_EXPERT: Shapes = {f"ffn_{part}_shexp.weight": (INNER, HIDDEN) for part in ("gate", "up")}
+SHARED_EXPERT["ffn_down_shexp.weight"] = (HIDDEN, INNER)
 TIED = ("gemma", "starcoder2")
 NAMES = tuple(LAYER)
 

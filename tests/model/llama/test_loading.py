@@ -155,26 +155,6 @@ def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_ha
     one_line(raised.value, "without fill-in-the-middle tokens", "Qwen3-Coder")
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"),
-        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"),
-        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<reponame>"),
-        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<filename>", "<file_sep>"),
-        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_separator|>"),
-        ("<\uff5cfim▁begin\uff5c>", "<\uff5cfim▁hole\uff5c>", "<\uff5cfim▁end\uff5c>", "<|a|>", "<|b|>"),
-    ],
-    ids=["Qwen3-Coder", "StarCoder2", "Granite", "Mellum", "CodeGemma", "DeepSeek"],
-)
-def test_the_tokens_are_found_by_their_names(tmp_path: Path, names: tuple[str, ...]) -> None:
-    path = shapes.write(tmp_path / "a.gguf", "starcoder2", tokens=[*WORDS, *names])
-    model = load(str(path), threads=1)
-    assert isinstance(model, LoadedFim)
-    assert (model.fim.prefix, model.fim.suffix, model.fim.middle) == tuple(range(tiny_fim.FIRST, tiny_fim.FIRST + 3))
-    assert not model.fim.suffix_first
-
-
 @pytest.mark.parametrize("names", [SEED, CODESTRAL], ids=["Seed-Coder", "Codestral"])
 def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ...]) -> None:
     path = shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *names])

@@ -73,9 +73,7 @@ def described(folder: Path, kind: str, **more: Any) -> Diffusion:
         ("sdar", False, 4, "end", "confidence"),
     ],
 )
-def test_each_family_is_read_in_its_own_way(
-    tmp_path: Path, kind: str, shift: bool, block: int, length: str, rule: str
-) -> None:
+def test_each_family_is_known(tmp_path: Path, kind: str, shift: bool, block: int, length: str, rule: str) -> None:
     how = described(tmp_path, kind)
     assert (how.shift, how.block_size, how.length, how.rule) == (shift, block, length, rule)
     assert (how.mask_id, how.begin_id, how.end_id) == (checkpoints.MASK, None, None)
@@ -138,15 +136,12 @@ def test_lacuna_json_overrules_and_supplies(tmp_path: Path) -> None:
         ("qwen2", {"mask_token_id": None, "auto_map": {"AutoModel": "m.M"}}, "does not say its shift"),
         ("a2d-qwen3", {}, r"does not say its block_size \(a2d-qwen3\)"),
         ("llada", {"mask_token_id": None}, "names the token 126336; the model has"),
-        (
-            "llada",
-            {"says": {"shifted": True}},
-            r"lacuna\.json has a wrong value: Object contains unknown field `shifted`",
-        ),
+        ("llada", {"says": {"shifted": True}},
+         r"lacuna\.json has a wrong value: Object contains unknown field `shifted`"),
         ("llada", {"says": {"shift": 3}}, r"lacuna\.json has a wrong value: Expected `bool`"),
         ("Dream", {"model_type": "llada2_moe"}, "another engine serves: see model/docs/models.md"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_rightly_is_refused(tmp_path: Path, kind: str, more: dict[str, Any], match: str) -> None:
     checkpoints.write(tmp_path, kind, config=checkpoints.KINDS.get(kind, checkpoints.CONFIG), **more)
     with pytest.raises(WeightsError, match=match) as refused:

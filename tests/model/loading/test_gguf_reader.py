@@ -16,11 +16,8 @@ SIZE = len(tiny.VOCABULARY.tokens)
 QWEN = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
 GRANITE = ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>")
 DEEPSEEK = (
-    "<\uff5cfim▁begin\uff5c>",
-    "<\uff5cfim▁end\uff5c>",
-    "<\uff5cfim▁hole\uff5c>",
-    "<\uff5cend▁of▁sentence\uff5c>",
-)
+    "<\uff5cfim▁begin\uff5c>", "<\uff5cfim▁end\uff5c>", "<\uff5cfim▁hole\uff5c>", "<\uff5cend▁of▁sentence\uff5c>",
+)  # fmt: skip
 
 
 def read(path: Path, more: tuple[str, ...] = (), kind: TokenType = TokenType.CONTROL, **fields: Any) -> Vocabulary:
@@ -49,9 +46,7 @@ def test_the_fim_format_of_qwen_is_found_by_its_token_names(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kind", [TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.NORMAL])
 @pytest.mark.parametrize("names", [GRANITE, DEEPSEEK], ids=["granite", "deepseek"])
-def test_other_fim_formats_are_found_whatever_type_their_tokens_have(
-    tmp_path: Path, names: tuple[str, ...], kind: TokenType
-) -> None:
+def test_other_fim_formats_are_found_by_token_names(tmp_path: Path, names: tuple[str, ...], kind: TokenType) -> None:
     vocabulary = read(tmp_path, names, kind)
     prefix, middle, suffix, other = range(SIZE, SIZE + 4)
     assert vocabulary.fim == FimTokens(prefix, suffix, middle, frozenset({0, 2, prefix, middle, suffix, other}))

@@ -156,20 +156,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "architecture": ({"architecture": "gpt2"}, r"holds a 'gpt2' model.* of llama, qwen2, qwen3"),
     "lacking": ({"without": "blk.1.ffn_up.weight"}, r"lacks the tensor blk\.1\.ffn_up\.weight"),
     "lacking-field": ({"fields": {"llama.block_count": None}}, r"lacks the metadata field 'llama\.block_count'"),
-    "many-numbers": (
-        {"fields": {"llama.attention.head_count": [6, 6, 6]}},
-        r"no single number in the metadata field 'llama\.attention\.head_count'",
-    ),
-    "experts": (
-        {"also": {"blk.0.ffn_gate_inp.weight": torch.ones(2, 48)}},
-        r"holds the tensor blk\.0\.ffn_gate_inp\.weight, which this loader does not know",
-    ),
+    "many-numbers": ({"fields": {"llama.attention.head_count": [6, 6, 6]}},
+      r"no single number in the metadata field 'llama\.attention\.head_count'"),
+    "experts": ({"also": {"blk.0.ffn_gate_inp.weight": torch.ones(2, 48)}},
+      r"holds the tensor blk\.0\.ffn_gate_inp\.weight, which this loader does not know"),
     "frequencies": ({"also": {"rope_freqs.weight": torch.ones(4)}}, r"holds the tensor rope_freqs\.weight"),
     "scaling": ({"fields": {"llama.rope.scaling.type": "yarn"}}, r"scales its rotary positions by 'yarn'"),
     "half-turned": ({"fields": {"llama.rope.dimension_count": 4}}, r"attention of a shape that is not supported"),
     "part": ({"fields": {"split.count": 3}}, r"one of several parts .*llama-gguf-split --merge"),
     "shape": ({"fields": {"llama.feed_forward_length": 100}}, r"ffn_gate\.weight has shape \[96, 48\], expected \[100"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)

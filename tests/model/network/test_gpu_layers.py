@@ -2,22 +2,18 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from msgspec.structs import replace
 from tests.model import tiny, tiny_masks
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton")
 
 from lacuna_kernels import gpu
-from lacuna_kernels.gpu.product import product_kernel
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import State, build_transformer, fuse, linear_from
-from lacuna_model.network.gpu_layers import ArenaRows, Spot, placed
 from lacuna_model.network.graphs import cuda_graph
 from lacuna_model.network.linear import DenseLinear, GpuLinear, quantize_rows
 from lacuna_model.network.transformer import PassPart, Transformer
@@ -230,52 +226,6 @@ def test_rows_of_tokens_have_their_additions_in_a_graph_whatever_kinds_are_besid
     assert all(torch.equal(states[:3], found[1][0]) for states in found[1])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
-
-
-class Launches(TorchDispatchMode):
-    """Counts what starts work on a GPU: torch's operations but those that only make memory or views, and kernels."""
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__()
-        self.count, self._inside = 0, False
-        kernels: Any = type(product_kernel)
-        real = kernels.__getitem__
-
-        def launching(kernel: Any, grid: Any) -> Callable[..., object]:
-            def launch(*arguments: Any, **constants: Any) -> object:
-                self.count += 1
-                self._inside = True  # the interpreter uses torch itself
-                try:
-                    return real(kernel, grid)(*arguments, **constants)
-                finally:
-                    self._inside = False
-
-            return launch
-
-        patch.setattr(kernels, "__getitem__", launching)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        makes_memory = func.overloadpacket in (torch.ops.aten.empty, torch.ops.aten.empty_like)
-        self.count += not (self._inside or makes_memory or func.is_view)
-        return func(*args, **(kwargs or {}))
-
-
-def test_mask_rows_add_four_launches_to_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, fast = both()
-    fast = fast.with_masks(tiny_masks.rows(CONFIG, device=DEVICE.type))
-    assert fast._gpu is not None
-    store, counts = arena(), []
-    x, positions = torch.ones((3, CONFIG.hidden_size), device=DEVICE), torch.arange(3, device=DEVICE)
-    gate = torch.tensor([[0.0], [1.0], [1.0]], device=DEVICE)
-    where = placed([ArenaRows(3, store)])  # it holds the memory that the numbers name
-    spot = Spot(3, torch.from_numpy(where.numbers).to(DEVICE), where.most, placed=where)
-    for given in (None, {0: gate}):
-        with torch.inference_mode(), monkeypatch.context() as patch, Launches(patch) as launches:
-            fast._gpu.states(x, positions, [spot], given)
-        counts.append(launches.count)
-    plain, masked = counts
-    assert plain <= 10 * CONFIG.num_layers + 2
-    assert masked - plain == 4 * CONFIG.num_layers
 
 
 def test_parts_of_several_documents_share_a_graph() -> None:

@@ -97,9 +97,7 @@ def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
     return states, arena
 
 
-def test_text_before_rows_with_an_addition_is_the_same_bit_for_bit(
-    kernels: NativeKernels, file: Path, tmp_path: Path
-) -> None:
+def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, file: Path, tmp_path: Path) -> None:
     edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
     plain = native(kernels)
     several = rows_file.read(file, rows_file.read(edit, plain, kernels), kernels)

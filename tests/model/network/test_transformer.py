@@ -106,16 +106,6 @@ def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> No
     assert torch.nn.functional.cross_entropy(got[start:-1], torch.tensor(ids[start + 1 :])) < 1
 
 
-def test_a_batch_gives_the_logits_that_its_rows_give_alone() -> None:
-    model = tiny.transformer()
-    ids = torch.randint(tiny.CONFIG.vocab_size, (3, 20), generator=torch.Generator().manual_seed(0))
-    mask = torch.ones((20, 20), dtype=torch.bool).tril()
-    with torch.inference_mode():
-        together = model.head(tiny.hidden(model, model.embed(ids), torch.arange(20), mask))
-    for row, expected in zip(ids.tolist(), together, strict=True):
-        torch.testing.assert_close(logits_of(model, row), expected, atol=1e-5, rtol=1e-5)
-
-
 NATIVE = msgspec.structs.replace(
     tiny.CONFIG, hidden_size=96, intermediate_size=160, num_heads=6, num_kv_heads=2, head_dim=32
 )

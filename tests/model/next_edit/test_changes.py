@@ -1,11 +1,8 @@
 import pytest
-from hypothesis import strategies as st
 
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.tokens import TokenizedText, net
+from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
-
-LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
 
 
 def test_many_lines_alike_are_compared_in_bounded_time() -> None:
@@ -39,8 +36,3 @@ def test_the_exchanges_are_those_of_whole_tokens() -> None:
 )
 def test_blanks_alone_and_very_long_lines_are_no_exchange(old: str, new: str) -> None:
     assert RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1)).exchanges == []
-
-
-def test_brackets_and_quotes_are_counted() -> None:
-    assert net(list("}x{")) == net([])
-    assert net(['"', "a"]) != net(["a"])

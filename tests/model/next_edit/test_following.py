@@ -53,9 +53,7 @@ FILLER = "".join(f"def other_{n}(a{n}, b{n}):\n    return a{n} * b{n} + {n}\n\n\
          'assert company.address != ""\n'),
     ],
 )  # fmt: skip
-def test_the_change_is_made_at_the_place_like_it_and_nowhere_else(
-    first: str, becomes: str, rest: str, then: str
-) -> None:
+def test_the_change_is_made_at_the_place_like_it_alone(first: str, becomes: str, rest: str, then: str) -> None:
     assert (
         followed(first + FILLER + rest + FILLER, becomes + FILLER + rest + FILLER) == becomes + FILLER + then + FILLER
     )
@@ -87,9 +85,7 @@ TOKENS = [match.span() for match in re.finditer(r"\w+|[^\w\s]|\s+", LEDGER)]
     text=st.sampled_from(["", "x", "foo(1)", "'s'", "==", "(", ", 1", "await ", "total", "\n\n    pass\n"]),
     insert=st.booleans(),
 )
-def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
-    token: tuple[int, int], text: str, insert: bool
-) -> None:
+def test_places_lie_outside_the_change_and_keep_the_brackets(token: tuple[int, int], text: str, insert: bool) -> None:
     start, end = token
     changed = LEDGER[:start] + text + LEDGER[start if insert else end :]
     if changed == LEDGER:

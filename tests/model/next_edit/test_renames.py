@@ -41,8 +41,6 @@ def f(rows):
     for row in rows:
         @total += row
     return @total
-
-
 def g(rows):
     total = 1
     for row in rows:
@@ -52,40 +50,28 @@ def g(rows):
     "a parameter, a keyword argument, a default": """
 def f(@total, rest=1):
     return @total + rest
-
-
 def g(total=2, other=total):
     return f(@total=total) + h(total=total)
-
-
 x = f(1, @total=3)
 """,
     "a closure sees it, a nested function with its own does not": """
 def f(@total):
     def inner(row):
         return row + @total
-
     def apart(total):
         return total
-
     return inner(@total) + apart(1), lambda total: total, lambda row: row + @total
 """,
     "nonlocal and global": """
 @total = 0
-
-
 def f():
     global @total
     @total += 1
-
     def g():
         total = 2
-
         def h():
             nonlocal total
             total += 1
-
-
 def i():
     return @total
 """,
@@ -106,42 +92,28 @@ def f(order, module):
     "a class attribute and its methods": """
 class A:
     @total = 0
-
     def add(self, total):
         self.@total += total
         return cls.@total
-
-
 class B:
     total = 1
-
     def add(self):
         return self.total + A.@total + B.total
-
-
 def f(total):
     return total
 """,
     "an import": """
 from ledger import @total
-
-
 def f(rows):
     return @total(rows)
-
-
 def g(total):
     return total
 """,
     "an import under another name": """
 from ledger import total as @total
 from order import total as other
-
-
 def f(rows):
     return @total(rows)
-
-
 def g(rows):
     from shop import total
     return total(rows)
@@ -151,13 +123,9 @@ def f(rows):
     with open(rows) as @total:
         pass
     return @total
-
-
 def g(rows):
     with open(rows) as total:
         return total
-
-
 def h(rows):
     try:
         pass
@@ -165,8 +133,6 @@ def h(rows):
         return total
     for total, other in rows:
         print(total)
-
-
 def i(rows):
     match rows:
         case [total, *rest]:
@@ -178,8 +144,6 @@ def i(rows):
 def f(rows):
     @total = len(rows)
     print(f"{@total:>{@total}}")
-
-
 def g(total):
     print(f"{total}")
 """,

@@ -46,9 +46,7 @@ def test_of_very_many_places_a_sample_is_taken() -> None:
 
 
 @given(FILES, TOKENS, TOKENS)
-def test_following_a_match_equals_matching_again(
-    files: dict[str, list[int]], context: list[int], more: list[int]
-) -> None:
+def test_following_equals_matching_again(files: dict[str, list[int]], context: list[int], more: list[int]) -> None:
     segments = [segment(files)]
     match = longest_match(segments, context)
     for token in more:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 import pytest
 
 from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
-from lacuna_model.prior.index import SuffixArray
 from lacuna_model.prior.matching import longest_match
-from lacuna_model.prior.opened import BYTES_AT_ONCE, MOST_RECENT, PiecewiseIndex
+from lacuna_model.prior.opened import BYTES_AT_ONCE, PiecewiseIndex
 
 
 class Counting:
@@ -63,28 +62,6 @@ def test_the_pieces_next_to_a_gap_come_first() -> None:
     spans = [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces]
     distances = [min(abs(begin - 90_000), abs(end - 90_000)) for begin, end in spans]
     assert distances == sorted(distances)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.98, 1.0])
-def test_a_key_encodes_and_sorts_as_much_in_a_large_file_as_in_a_small_one(
-    monkeypatch: pytest.MonkeyPatch, share: float
-) -> None:
-    sorted_tokens = list[int]()
-    make = SuffixArray.__init__
-
-    def counted(self: SuffixArray, data: bytes, *rest: object) -> None:
-        sorted_tokens.append(len(data) // 2)
-        make(self, data, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(SuffixArray, "__init__", counted)
-    text = lines(50_000)
-    at = round(len(text) * share)
-    opened, counting = indexed(text, at)
-    for number in range(1, 40):
-        counting.num_bytes, sorted_tokens[:] = 0, []
-        opened.segments([text[:at] + b"s" * number, text[at:]])
-        assert counting.num_bytes <= 2 * MOST_BYTES
-        assert sum(sorted_tokens) <= 2 * (MOST_RECENT + MOST_BYTES)
 
 
 def test_after_a_jump_only_what_the_old_and_the_new_gap_cut_is_encoded() -> None:

@@ -199,9 +199,7 @@ def shared(root: Path) -> SnippetChooser:
 
 @settings(max_examples=50, deadline=None)
 @given(budget=st.integers(0, 900), row=st.integers(0, 6), messages=st.lists(st.text(max_size=60), max_size=4))
-def test_all_snippets_together_keep_to_the_budget(
-    shared: SnippetChooser, budget: int, row: int, messages: list[str]
-) -> None:
+def test_all_snippets_keep_to_the_budget(shared: SnippetChooser, budget: int, row: int, messages: list[str]) -> None:
     shared.remove("main.py")
     at = len("\n".join(MAIN.split("\n")[:row]))
     reported = tuple(Diagnostic(row, message) for message in messages)
@@ -295,9 +293,7 @@ def test_choosing_never_waits_for_the_background(root: Path, monkeypatch: pytest
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else "",
 )  # fmt: skip
-def test_what_stands_before_a_dot_is_looked_up(
-    tmp_path: Path, files: dict[str, str], text: tuple[str, str], known: str
-) -> None:
+def test_what_a_dot_follows_is_known(tmp_path: Path, files: dict[str, str], text: tuple[str, str], known: str) -> None:
     """The dot is the last that was typed: no name behind it tells what is looked for."""
     (tmp_path / "ledger").mkdir(), (tmp_path / "app").mkdir(), (tmp_path / "src").mkdir()
     name, marked = text

@@ -2,7 +2,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -114,39 +114,6 @@ def test_a_file_that_is_saved_during_a_scan_is_known_behind_it(tmp_path: Path, m
     (tmp_path / "new.py").unlink()
     index.refresh()
     assert index.sources.places("new") == []
-
-
-def test_files_that_other_rules_leave_out_are_dropped_at_the_next_use(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("first = 1\n")
-    (tmp_path / "b.py").write_text("second = 2\n")
-    index = build(tmp_path)
-    index.start()
-    try:
-        wait_for(index, "a.py", "first = 1")
-        wait_for(index, "b.py", "second = 2")
-        index.open("b.py", "third = 3\n")
-        wait_for(index, "b.py", "third = 3")
-        (tmp_path / ".gitignore").write_text("b.py\n")
-        index.touch()
-        wait_until(lambda: "b.py" not in index.sources.files)
-        assert "a.py" in index.sources.files
-        (tmp_path / "a.py").unlink()
-        index.look_again()
-        wait_until(lambda: "a.py" not in index.sources.files)
-    finally:
-        index.stop()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for what the background thread does."""
-    for _ in range(2000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
-
-
-WORDS = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), max_size=8)
 
 
 def similar_code(*texts: str) -> SimilarCode:

@@ -85,7 +85,7 @@ def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
     assert fitting(told, PieceCounter(), 0) == ()
 
 
-def test_a_module_with_many_names_is_listed_those_first_that_share_a_word_with_the_lines_near(
+def test_of_many_names_those_come_first_that_share_a_word_with_the_lines_near(
     packages: PackageIndex,
 ) -> None:
     (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    old_sheet = paper.")

@@ -65,14 +65,6 @@ def test_healed_brackets_belong_to_the_prefix(tokens: SmallTokens) -> None:
     assert fill(constraint, certain(ids, tokens.eog_id), [16] * 3, tokens.eog_id, prefixes=prefixes).fills == (*truths,)
 
 
-def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens) -> None:
-    before, after = "def f():\n    for a in b:\n", "\n        c()\n"
-    region = Region(len(before), len(before), max_tokens=40)
-    constraint = SyntaxConstraint((before + after).encode(), [region], require("python"), tokens)
-    model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
-    assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
-
-
 def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: SmallTokens) -> None:
     constraint = constraint_for(b"def f(a, b", [Region(10, 10, max_tokens=1)], "a.py", "", tokens, syntax=True)
     verdict = fill(constraint, noisy([[5]], tokens, np.random.default_rng(0), 1.0), [1], tokens.eog_id)

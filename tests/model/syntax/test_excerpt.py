@@ -7,7 +7,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES
 from lacuna_model.syntax import parses
-from lacuna_model.syntax.excerpt import FARTHEST, LARGE, NEAR, _piece, excerpt, scanning
+from lacuna_model.syntax.excerpt import FARTHEST, LARGE, NEAR, excerpt
 from lacuna_model.syntax.faults import tree_faults
 
 LINES = 8000
@@ -38,31 +38,6 @@ def test_an_excerpt_has_no_error_that_the_text_does_not_have(language: str) -> N
         assert len(part) <= FARTHEST + LARGE
         assert begin == 0 or at - begin >= NEAR
         assert begin + len(part) == len(text) or begin + len(part) - at >= NEAR
-
-
-@pytest.mark.parametrize("language", NAMES)
-def test_a_key_scans_what_it_changed(language: str) -> None:
-    text = large(language, LINES).encode()
-    for at in bodies(text.decode(), language):
-        cut(text, at, language)
-        for number in range(1, 20):
-            before = _piece.cache_info().misses
-            cut(text[:at] + b"s" * number + text[at:], at + number, language)
-            assert _piece.cache_info().misses <= before + 3
-
-
-@pytest.mark.parametrize("language", NAMES)
-def test_a_text_that_is_opened_is_scanned_with_pauses(language: str) -> None:
-    text = large(language, LINES).encode()
-    at = bodies(text.decode(), language)[2]
-    _piece.cache_clear()
-    scanned = 0
-    for _ in scanning(text, [Region(at, at)], known(language), pause_s=0):
-        assert _piece.cache_info().misses <= scanned + 1
-        scanned = _piece.cache_info().misses
-    assert scanned > 100
-    cut(text, at, language)
-    assert _piece.cache_info().misses == scanned
 
 
 @pytest.mark.parametrize("opened", [b"x = f(", b"x = [1, {", b"if (x) {"])

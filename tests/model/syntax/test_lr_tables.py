@@ -2,26 +2,9 @@
 
 import pytest
 
-from lacuna_model.syntax import LANGUAGES, lr_stacks
-from lacuna_model.syntax.lr_stacks import END, ParseTable
-from lacuna_model.syntax.lr_tables import SHIFT
+from lacuna_model.syntax import lr_stacks
 
 from .drive import require
-
-
-@pytest.mark.parametrize("name", [language.name for language in LANGUAGES])
-def test_a_table_agrees_with_the_bindings_of_tree_sitter(name: str) -> None:
-    table = ParseTable(require(name))
-    for state in range(1, table.grammar.parse_state_count, max(table.grammar.parse_state_count // 50, 1)):
-        listed = set(table._does[state]) - {END}
-        listing = table.grammar.lookahead_iterator(state)
-        assert listing is not None
-        assert listed == set(listing.symbols()) & set(table.terminals)
-        for symbol in listed:
-            actions = table._does[state][symbol]
-            shifted = [one.to for one in actions if one.kind == SHIFT and not one.extra]
-            followed = table.grammar.next_state(state, symbol)
-            assert not followed or shifted == [] or followed in shifted
 
 
 @pytest.mark.parametrize(("name", "version"), [("OLDEST_ABI", 99), ("NEWEST_ABI", 1)])

@@ -70,12 +70,8 @@ def test_words_after_a_fill_are_checked_too() -> None:
     ("language", "before", "after", "fill"),
     [
         ("javascript", "open('a', , b);\nrun('c", "\nrun('d', 'e');\n", "');"),
-        (
-            "java",
-            "class A {\n  int s(Object o) { return switch (o) { default -> 0; }; }\n  int a ",
-            "\n  int b;\n}\n",
-            "= 1;",
-        ),
+        ("java", "class A {\n  int s(Object o) { return switch (o) { default -> 0; }; }\n  int a ", "\n  int b;\n}\n",
+         "= 1;"),
         ("tsx", "const a = <b>c</d>;\nconst e = ", ";\n", "1"),
         ("html", "<div><b>a</div>\n<p>", "</p>\n", "c"),
         ("html", "<div><b>long\n", "\n</div>\n", "c"),
@@ -83,7 +79,7 @@ def test_words_after_a_fill_are_checked_too() -> None:
         ("html", "<input>", "<hr/>\n", "<IMG>"),
         ("json", '{"a": 1}\n{"b": 2}\n', "\n", " "),
     ],
-)
+)  # fmt: skip
 def test_what_was_misplaced_before_may_stay(language: str, before: str, after: str, fill: str) -> None:
     assert takes(document(language, before, after), fill)
 

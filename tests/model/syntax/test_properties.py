@@ -16,7 +16,7 @@ from lacuna_model.syntax.document import Document
 from .conftest import SmallTokens
 from .drive import certain, fill, noisy
 
-PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
+PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "8"))  # per language; 10,000 for the full run
 Samples = dict[str, tuple[Language, bytes]]
 NAMES = [language.name for language in LANGUAGES]
 # The same examples at every run: a new one in a thousand shows a weakness, and belongs to a full run.
@@ -84,13 +84,12 @@ def test_a_true_fill_is_delivered(samples: Samples, tokens: SmallTokens, name: s
     assert filled(hollow, regions, verdict.fills) == text
 
 
-@pytest.mark.parametrize("gaps", [2, 3])
-def test_true_fills_of_several_gaps_are_seldom_lost(samples: Samples, tokens: SmallTokens, gaps: int) -> None:
+def test_true_fills_of_several_gaps_are_seldom_lost(samples: Samples, tokens: SmallTokens) -> None:
     """A gap may be refused if the others hold what makes sense of it, such as the other half of a string."""
     lost = list[tuple[str, int]]()
     for name, seed in product(NAMES, range(4)):
         language, text = samples[name]
-        hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
+        hollow, regions, truths = cut(text, tokens, seed, 3, 12)
         constraint = SyntaxConstraint(hollow, regions, language, tokens)
         model, budgets = certain(truths, tokens.eog_id), [region.max_tokens for region in regions]
         verdict = fill(constraint, model, budgets, tokens.eog_id, rng=np.random.default_rng(seed))
@@ -124,9 +123,7 @@ def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
 @pytest.mark.parametrize("name", NAMES)
 @PROPERTY
 @given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
-def test_incremental_and_fresh_checks_agree(
-    samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int
-) -> None:
+def test_a_fresh_check_says_the_same(samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int) -> None:
     language, text = samples[name]
     hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
     spans = [(region.start, region.end) for region in regions]

@@ -19,24 +19,8 @@ from lacuna_model.syntax.stand_ins import Others
 
 ROOM = 16
 MARKS = [
-    b"{",
-    b"}",
-    b"(",
-    b")",
-    b'"',
-    b"'",
-    b"\n",
-    b"    ",
-    b"<",
-    b"/*",
-    b"*/",
-    b"#",
-    b"`",
-    b"\\",
-    b"\x00",
-    b"\xff",
-    b"end",
-]
+    b"{", b"}", b"(", b")", b'"', b"'", b"\n", b"    ", b"<", b"/*", b"*/", b"#", b"`", b"\\", b"\x00", b"\xff", b"end",
+]  # fmt: skip
 TWO_GAPS = (
     b"const title = 1;\nexport const Box = () => ; const a = ;\n",
     [Region(one, one, 2 * ROOM) for one in (42, 54)],

@@ -76,9 +76,7 @@ FULL = settings(
         ("python", "x = ", "0x", True),
     ],
 )
-def test_the_beginning_of_a_fill_reads_where_the_grammar_can_go_on(
-    language: str, before: str, fill: str, reads: bool
-) -> None:
+def test_a_beginning_reads_where_the_grammar_can_go_on(language: str, before: str, fill: str, reads: bool) -> None:
     assert Reading(before.encode(), require(language)).reads(fill.encode()) == reads
 
 
@@ -103,9 +101,7 @@ def test_a_fill_ends_before_the_token_that_cannot_be_read(samples: dict[str, tup
 
 @FULL
 @given(text=st.text(alphabet="ab ()[]{}\"'`\n\\=:,;", max_size=30), cut=st.integers(0, 30))
-def test_any_text_has_an_answer_that_is_its_own_beginning(
-    text: str, cut: int, samples: dict[str, tuple[Language, bytes]]
-) -> None:
+def test_the_answer_is_a_texts_beginning(text: str, cut: int, samples: dict[str, tuple[Language, bytes]]) -> None:
     tokens = SmallTokens(["ab"])
     for name in ("python", "typescript", "go", "html"):
         readable = Readable(text[:cut].encode(), require(name), tokens)
@@ -129,9 +125,7 @@ def test_any_text_has_an_answer_that_is_its_own_beginning(
         ("c", "", ("#include <a.h>", "int x;")),
     ],
 )
-def test_what_a_line_end_parts_cannot_be_read_on_one_line(
-    language: str, before: str, statements: tuple[str, str]
-) -> None:
+def test_what_line_ends_part_is_not_read_on_one_line(language: str, before: str, statements: tuple[str, str]) -> None:
     reading = Reading(before.encode(), require(language))
     own, indent = "\t".join(statements), before[before.rfind("\n") + 1 :]
     assert reading.reads(f"\n{indent}".join(statements).encode())

@@ -24,18 +24,14 @@ def gap_of(text: str, regex: str = "", schema: str = "") -> tuple[bytes, list[Re
     [
         ("a = |\n", "python", WHOLE, "what the model wrote would break the syntax here"),
         ("def f():\n    |\n", "python", WHOLE, "what the model wrote would break the syntax here"),
-        (
-            "a = |\n",
-            "python",
-            SHORT,
-            "what the model began does not end within 3 tokens (a larger max_tokens may help)",
-        ),
+        ("a = |\n", "python", SHORT,
+         "what the model began does not end within 3 tokens (a larger max_tokens may help)"),
         ("a = |\n", "python", LONG, "within 96 tokens (the first words of the fill, written by you, may help)"),
         (BROKEN, "python", SHORT, "the syntax is broken already near line 3, so that little can be checked"),
         ("a = |\n<<<<<<< a\nb = 1\n=======\nb = 2\n>>>>>>> b\n", "python", WHOLE, "broken already near line 2,"),
         ("f(|);\n\nlet = = 3;\n", "javascript", WHOLE, "broken already near line 3,"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_says_what_is_wrong(text: str, name: str, seen: FillSoFar, said: str) -> None:
     data, (gap,) = gap_of(text)
     message = no_fill(data, [replace(gap, max_tokens=seen.most)], require(name), [seen], late=False)

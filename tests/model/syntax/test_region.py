@@ -110,11 +110,6 @@ def test_a_text_that_cannot_match_has_no_completion() -> None:
     assert regex_grammar(r"[a-z]+_\d{2,4}").completion(b"AB") is None
 
 
-OF_A = json.dumps(
-    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
-)
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return tiny_fim.loaded().tokenizer
@@ -144,14 +139,6 @@ def test_the_healed_text_comes_first(tokenizer: Tokenizer) -> None:
     assert first is not None
     assert all(one.startswith(b"=") for one in first)
     assert texts(tokenizer, "= a", b"= ", regex="[a-b]") == {b"$"}
-
-
-def test_a_schema_allows_what_it_describes(tokenizer: Tokenizer) -> None:
-    inside = texts(tokenizer, '{"a":', json_schema=OF_A)
-    assert inside is not None
-    assert b"1" in inside
-    assert b"x" not in inside
-    assert b"$" in (texts(tokenizer, 'x = {"a":1}', b"x = ", json_schema=OF_A) or ())
 
 
 def test_the_masks_of_a_model_do_not_keep_its_tokenizer() -> None:

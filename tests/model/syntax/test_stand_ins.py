@@ -42,9 +42,7 @@ def test_each_marker_holds_something_with_which_the_text_has_no_error(name: str)
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in ("html", "yaml", "bash", "css")])
 @pytest.mark.parametrize(("written", "is_taken"), [("1", True), ("1 1)", False)])
-def test_a_fill_beside_markers_is_checked_as_in_a_clean_file(
-    tokens: SmallTokens, name: str, written: str, is_taken: bool
-) -> None:
+def test_fills_beside_markers_are_checked(tokens: SmallTokens, name: str, written: str, is_taken: bool) -> None:
     text, gap = gap_of(TEXTS[name])
     constraint = constraint_for(text, [gap], "", name, tokens, syntax=True)
     assert isinstance(constraint, SyntaxConstraint)

@@ -13,7 +13,7 @@ from lacuna_model.syntax import SyntaxConstraint
 from .conftest import Samples, SmallTokens
 from .drive import certain, fill, noisy, require
 
-NAMES = ("bash", "cpp", "javascript", "kotlin", "php", "python", "ruby", "tsx", "yaml")
+NAMES = ("cpp", "php", "python", "tsx", "yaml")
 
 
 def outcome(case: Case, tokens: SmallTokens) -> tuple[object, int]:
@@ -26,9 +26,7 @@ def outcome(case: Case, tokens: SmallTokens) -> tuple[object, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_request_takes_the_same_work_again_on_a_busy_machine(
-    samples: Samples, tokens: SmallTokens, name: str
-) -> None:
+def test_a_request_takes_the_same_work_on_a_busy_machine(samples: Samples, tokens: SmallTokens, name: str) -> None:
     language, text = samples[name]
     rng = np.random.default_rng(5)
     case = cut_case(text, language, tokens, rng, gaps=2, slots=8, shape="tokens")

@@ -92,32 +92,24 @@ def test_ids_of_a_file_equal_those_of_llama_cpp(file: Path, llama_cpp: Encode, r
     assert real_tokenizer.encode(text) == llama_cpp(text)
 
 
-def assert_any_text_gives_the_same_ids(ours: Tokenizer, llama_cpp: Encode) -> None:
-    pieces = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
-
-    @settings(deadline=None, max_examples=100)
-    @given(st.lists(pieces, max_size=60).map("".join))
-    def check(text: str) -> None:
-        assert ours.encode(text) == llama_cpp(text)
-
-    check()
+@pytest.mark.parametrize("name", TEXTS)
+def test_ids_of_a_text_equal_those_of_llama_cpp(name: str, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
+    assert real_tokenizer.encode(TEXTS[name]) == llama_cpp(TEXTS[name])
 
 
-def test_ids_of_any_text_equal_those_of_llama_cpp(llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
-    assert_any_text_gives_the_same_ids(real_tokenizer, llama_cpp)
+PIECES = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(PIECES, max_size=60).map("".join))
+def test_ids_of_any_text_equal_those_of_llama_cpp(llama_cpp: Encode, real_tokenizer: Tokenizer, text: str) -> None:
+    assert real_tokenizer.encode(text) == llama_cpp(text)
 
 
 def test_every_way_to_split_text_gives_the_ids_of_llama_cpp(both: tuple[Encode, Tokenizer]) -> None:
     llama_cpp, ours = both
     for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
         assert ours.encode(text) == llama_cpp(text)
-
-
-def test_ids_of_the_coder_equal_those_of_llama_cpp(coder_path: Path) -> None:
-    llama_cpp, ours = llama_cpp_reading(coder_path), Tokenizer(GgufFile(coder_path).vocabulary())
-    for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
-        assert ours.encode(text) == llama_cpp(text)
-    assert_any_text_gives_the_same_ids(ours, llama_cpp)
 
 
 @settings(deadline=None)

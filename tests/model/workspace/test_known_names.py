@@ -166,20 +166,12 @@ def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged(pac
 @pytest.mark.parametrize(
     ("path", "before", "fill", "unknown"),
     [
-        (
-            "a.go",
-            'package a\n\nimport "fmt"\n\nfunc run(n int) error {\n\t',
-            "fmt.Println(len(Missing), n, Till{})",
-            "Missing",
-        ),
-        (
-            "a.rs",
-            "use std::fs;\n\nfn run(n: usize) {\n    ",
-            "let v: Vec<Missing> = vec![fs::read(n), Till];",
-            "Missing",
-        ),
+        ("a.go", 'package a\n\nimport "fmt"\n\nfunc run(n int) error {\n\t', "fmt.Println(len(Missing), n, Till{})",
+         "Missing"),
+        ("a.rs", "use std::fs;\n\nfn run(n: usize) {\n    ", "let v: Vec<Missing> = vec![fs::read(n), Till];",
+         "Missing"),
     ],
-)
+)  # fmt: skip
 def test_of_further_languages_plain_names_are_known(path: str, before: str, fill: str, unknown: str) -> None:
     sources = Sources()
     sources.put("till.go", "package a\n\ntype Till struct {\n}\n")

@@ -89,9 +89,7 @@ def test_a_document_is_not_matched_with_itself(project: Project, root: Path, fol
     assert follows(project, "def area", str(root / "other.py")) != ""
 
 
-def test_secrets_and_files_outside_the_project_are_never_indexed(
-    project: Project, root: Path, follows: Callable[..., str]
-) -> None:
+def test_secrets_and_files_outside_are_never_indexed(project: Project, root: Path, follows: Callable[..., str]) -> None:
     (root / ".env").write_text("name = value value")
     (root / "leak.py").write_text("name = value\n# -----BEGIN RSA PRIVATE KEY-----\n")
     (root.parent / "outside.py").write_text("name = value value")
@@ -116,22 +114,6 @@ def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Cal
     until(written)
     (root / "new.py").unlink()
     until(lambda: follows(project, "value =") == "")
-
-
-def test_a_disabled_workspace_reads_nothing(root: Path, tokenizer: Tokenizer, follows: Callable[..., str]) -> None:
-    project = Project(root, tokenizer, WorkspaceSettings(enabled=False))
-    project.read(PATIENCE)
-    assert follows(project, "def area") == ""
-
-
-def test_snippets_are_chosen_from_the_project(project: Project, root: Path, tokenizer: Tokenizer) -> None:
-    project.read(PATIENCE)
-    text = "from shapes import area\n\n\nprint(area())\n"
-    request = InfillRequest(
-        text, (Region(len(text) - 2, len(text) - 2),), path=str(root / "main.py"), workspace=str(root)
-    )
-    chosen = project.choose(request, tokenizer, 200)
-    assert [snippet.path for snippet in chosen] == ["shapes.py"]
 
 
 def test_a_workspace_may_be_named_by_a_way_that_goes_up(
@@ -161,16 +143,6 @@ def test_only_the_last_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenize
     off = WorkspaceSettings(enabled=False)
     assert workspaces.read(str(folders[-1]), PATIENCE, off) is not projects[-1]
     assert workspaces.read(str(folders[-1]), PATIENCE).settings == off
-    workspaces.close()
-
-
-def test_a_followed_project_is_read_in_the_background(
-    root: Path, tokenizer: Tokenizer, follows: Callable[..., str]
-) -> None:
-    workspaces = Workspaces(tokenizer)
-    project = workspaces.follow(str(root))
-    until(lambda: follows(project, "def area") != "")
-    assert workspaces.follow(str(root)) is project
     workspaces.close()
 
 
@@ -221,9 +193,7 @@ def known(project: Project) -> set[str]:
     }
 
 
-def test_new_links_and_pipes_are_not_read_and_do_not_block_the_project(
-    project: Project, root: Path, tmp_path: Path
-) -> None:
+def test_new_links_and_pipes_are_not_read_and_block_nothing(project: Project, root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text("def hidden(value):\n    return value * 41\n")
     project.follow()
@@ -236,9 +206,7 @@ def test_new_links_and_pipes_are_not_read_and_do_not_block_the_project(
     assert known(project) == {"later.py", "shapes.py"}
 
 
-def test_indexes_are_private_and_old_ones_are_deleted(
-    project: Project, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_indexes_are_private_and_old_ones_go(project: Project, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = cache / "workspaces"
     folder.mkdir(parents=True)
     old, new = folder / f"old{indexing.SUFFIX}", folder / f"new{indexing.SUFFIX}"

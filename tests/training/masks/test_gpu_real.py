@@ -48,15 +48,3 @@ def test_a_packed_model_fills_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ways = list(real.ways(model, aside, short=False))
     assert len({way.name for way in ways}) == len(ways) == 10  # no task has two problems
     assert [way.model.cache_dtype for way in ways if way.kind == real.EIGHT_BIT] == [torch.int8] * 2
-
-
-def test_a_solution_with_two_single_lines_has_a_request_with_two_gaps() -> None:
-    lines = ("    a = 1\n", "    b = 2\n")
-    whole = f"def f():\n{lines[0]}    c = 3\n{lines[1]}    return a\n"
-    problems = [
-        Problem(f"SingleLineInfilling/HumanEval/0/L{number}", "f", *whole.partition(line)[::2], line, "")
-        for number, line in enumerate(lines)
-    ]
-    (pair,) = real.pairs_of(problems)
-    assert len(pair.regions) == 2
-    assert real.pairs_of(problems[:1]) == []

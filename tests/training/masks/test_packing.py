@@ -14,7 +14,6 @@ from lacuna_model.fim.loading import load_fim
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training.base import Base, dense
 from training.examples import prompts, texts
-from training.feeding import LEAST_TOKENS
 from training.masks import targets
 from training.masks.targets import make
 from training.masks.training import plain_form
@@ -51,12 +50,3 @@ def test_renumbered_prompts_are_read_as_before(tmp_path: Path, monkeypatch: pyte
         assert (one.greedy[~sayable] >= 64).all()
     row, logits = pack.row
     assert torch.allclose(base.read(row[None]).states[0, -1] @ base.head.T, logits, atol=2e-2)
-
-
-def test_a_text_is_cut_where_a_token_has_no_number() -> None:
-    numbers = packing._numbers(1000, [[900]], [[700] * 3 + [800]])
-    assert numbers[900] >= 0
-    long, short = [5] * (LEAST_TOKENS + 2), [6] * 3
-    numbers[321] = -1
-    (one, other) = packing._split([[*long, 321, *short, 321, *long]], numbers)
-    assert one.tolist() == other.tolist() == long

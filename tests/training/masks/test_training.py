@@ -36,9 +36,7 @@ def texts(tmp_path: Path) -> Path:
     return corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
 
 
-def test_training_goes_on_where_it_stopped_and_leaves_what_the_engine_reads(
-    gguf: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"steps": 2, "device": "cpu", "threads": 1}
     said: list[str] = []
     shown: list[int] = []

@@ -22,19 +22,8 @@ STANDING = "\n    return value\n"
 
 
 def example(updated: str = "\n    return item\n", standing: str = STANDING) -> EditExample:
-    return EditExample(
-        "p",
-        "2",
-        "MIT",
-        "p/a.py",
-        "python",
-        "import os\n",
-        "def f(value):\n",
-        "def f(item):\n",
-        standing,
-        updated,
-        "x = 1\n",
-    )
+    path, done = ("p", "2", "MIT", "p/a.py", "python"), ("import os\n", "def f(value):\n", "def f(item):\n")
+    return EditExample(*path, *done, standing, updated, "x = 1\n")
 
 
 def said(tokens: list[int]) -> str:
@@ -72,19 +61,13 @@ def test_an_edit_ends_where_the_lines_are_as_they_were() -> None:
     assert len(TOKENIZER.encode(written)) < len(TOKENIZER.encode(" return item\n" + below)) / 2
 
 
-def test_what_nobody_foresees_is_left_out() -> None:
-    assert edit(example("    return " + "item + other_value * " * 8 + "1\n"), TOKENIZER, FIM) is None
-
-
-def test_nothing_to_do_ends_at_once() -> None:
-    one = edit(example(example().standing), TOKENIZER, FIM)
-    assert one is not None
-    assert one.is_nothing
-    assert one.weights == [1.0]
-
-
-def test_an_edit_that_moves_the_blanks_before_the_lines_is_left_out() -> None:
-    assert edit(example("        return item\n"), TOKENIZER, FIM) is None
+@pytest.mark.parametrize(
+    "updated",
+    ["    return " + "item + other_value * " * 8 + "1\n", "        return item\n"],
+    ids=["unforeseen", "blanks"],
+)
+def test_what_nobody_foresees_and_moved_blanks_are_left_out(updated: str) -> None:
+    assert edit(example(updated), TOKENIZER, FIM) is None
 
 
 def test_a_fill_is_taken_from_the_text() -> None:

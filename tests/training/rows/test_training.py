@@ -15,28 +15,10 @@ from training.base import Base
 from training.edits import FOLDER
 from training.masks.training import plain_form
 from training.rows import training
-from training.rows.samples import edit
-from training.rows.training import RowsFit
 from training.stored import DocumentWriter
 
 MODEL = tiny_fim.loaded()
 BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
-PAIR = [
-    one
-    for text in (example().updated, example().standing)
-    if (one := edit(example(text), MODEL.tokenizer, MODEL.fim)) is not None
-]
-
-
-def test_answers_are_learnt() -> None:
-    fit = RowsFit(BASE, "edit", rank=8, rate=1e-2)
-    one = [PAIR[0]]
-    before = fit.measure([one], MODEL.fim.ends)
-    for step in range(60):
-        fit.step(one, 0.1 + step / 100)
-    after = fit.measure([one], MODEL.fim.ends)
-    assert (after.answers, after.right, after.nothing) == (1, 1, 0)
-    assert after.loss < before.loss / 2
 
 
 def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

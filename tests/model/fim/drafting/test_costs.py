@@ -22,17 +22,19 @@ def test_widths_in_between_are_interpolated() -> None:
     assert costs.ms(12) == pytest.approx(60.0)
 
 
-def test_a_row_that_costs_nothing_pays_for_any_slot() -> None:
-    costs = learnt(rows_1=40.0, rows_8=40.0, rows_16=200.0)
-    assert costs.worth(4, 0.01)
-    assert not costs.worth(12, 0.3)
-    assert costs.worth(12, 0.6)
-
-
-def test_a_likely_slot_pays_for_a_row_that_costs_half_a_pass() -> None:
-    costs = learnt(rows_1=40.0, rows_2=60.0)
-    assert costs.worth(1, 0.6)
-    assert not costs.worth(1, 0.4)
+@pytest.mark.parametrize(
+    ("passes", "rows", "probability", "worth"),
+    [
+        ({"rows_1": 40.0, "rows_8": 40.0, "rows_16": 200.0}, 4, 0.01, True),  # a row that costs nothing
+        ({"rows_1": 40.0, "rows_8": 40.0, "rows_16": 200.0}, 12, 0.3, False),
+        ({"rows_1": 40.0, "rows_8": 40.0, "rows_16": 200.0}, 12, 0.6, True),
+        ({"rows_1": 40.0, "rows_2": 60.0}, 1, 0.6, True),  # a row that costs half a pass
+        ({"rows_1": 40.0, "rows_2": 60.0}, 1, 0.4, False),
+        ({}, 5, 0.1, True),  # before any pass
+    ],
+)
+def test_a_slot_is_worth_a_row(passes: dict[str, float], rows: int, probability: float, worth: bool) -> None:
+    assert learnt(**passes).worth(rows, probability) is worth
 
 
 def test_a_row_has_to_pay_for_all_that_share_the_pass() -> None:
@@ -43,10 +45,15 @@ def test_a_row_has_to_pay_for_all_that_share_the_pass() -> None:
     assert costs.worth(2, 0.5)
 
 
-def test_one_pass_that_waited_for_another_program_changes_little() -> None:
+def test_one_slow_pass_changes_little() -> None:
+    """It waited for another program, or compiled."""
     costs = learnt(rows_1=40.0)
     costs.saw_pass(1, 4000.0)
     assert costs.ms(1) < 50.0
+    costs = PassCosts()
+    for ms in (3_000.0, 10.0, 10.0):
+        costs.saw_pass(4, ms)
+    assert costs.ms(4) < 20.0
 
 
 def test_passes_with_masks_say_nothing_of_those_without() -> None:
@@ -64,10 +71,6 @@ def test_a_model_that_has_only_read_masks_knows_what_they_cost() -> None:
         costs.saw_pass(8, 3.0, masks=7)
     assert costs.ms(8, 7) == pytest.approx(3.0)
     assert costs.ms(8) < 3.0
-
-
-def test_before_any_pass_every_slot_is_worth_its_row() -> None:
-    assert PassCosts().worth(5, 0.1)
 
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.floats(0.1, 1e4)), min_size=1, max_size=40))
@@ -99,13 +102,6 @@ def test_a_pass_wider_than_any_other_that_took_seconds_leaves_more_rows_worth_th
     for rows, ms in ((1, 3.0), (24, 3.4), (width, 3_000.0)):
         costs.saw_pass(rows, ms)
     assert costs.worth(24, 0.5)
-
-
-def test_a_first_pass_that_compiles_does_not_make_its_width_look_dear() -> None:
-    costs = PassCosts()
-    for ms in (3_000.0, 10.0, 10.0):
-        costs.saw_pass(4, ms)
-    assert costs.ms(4) < 20.0
 
 
 def test_what_masks_add_is_a_part_for_the_pass_and_one_for_each() -> None:

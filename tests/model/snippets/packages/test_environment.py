@@ -65,9 +65,7 @@ def signature(home: Path, language: str, module: str, name: str, folder: str = "
         ("rust", "other", "stick", None),
     ],
 )
-def test_packages_of_go_and_rust_are_found(
-    home: Path, language: str, module: str, name: str, expected: str | None
-) -> None:
+def test_go_and_rust_have_packages(home: Path, language: str, module: str, name: str, expected: str | None) -> None:
     assert signature(home, language, module, name) == expected
 
 

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.snippets.imports import Import
-from lacuna_model.snippets.packages import index, python_module
+from lacuna_model.snippets.packages import index
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.packages.module_names import ModuleNames
 
 FILES = {
     "paper/__init__.py": "from ._sheets import Sheet, fold\nfrom .tools import *\n",
@@ -142,32 +141,6 @@ def test_names_are_kept_for_the_next_start_and_read_again_when_the_file_changes(
     assert signature(PackageIndex(site.parents[3]), "paper.tools", "glue") == "def glue(a, b=None)"
     (site / "paper" / "tools.py").write_text("def paste(a, b, c):\n    pass\n")
     assert signature(PackageIndex(site.parents[3]), "paper.tools", "paste") == "def paste(a, b, c)"
-
-
-def test_names_that_are_not_there_drop_no_module(packages: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_MAX_MODULES", 8)
-    texts = list[str]()
-
-    def read(text: str) -> ModuleNames:
-        texts.append(text)
-        return python_module.read(text)
-
-    monkeypatch.setattr(index, "_READERS", {"python": read})
-    for number in range(50):
-        assert signature(packages, "paper", f"missing{number}") is None
-    assert len(texts) == len(set(texts)) > 0
-
-
-def test_in_the_background_nobody_waits(packages: PackageIndex) -> None:
-    packages.start()
-    try:
-        packages.want([Import("paper", "fold"), Import("paper", "glue")], "python", "")
-        while not packages.is_read:
-            time.sleep(0.01)
-        assert signature(packages, "paper", "fold") == "def fold(sheet: Sheet) -> Sheet"
-        assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
-    finally:
-        packages.stop()
 
 
 @pytest.mark.parametrize("in_background", [False, True])

@@ -16,9 +16,7 @@ from lacuna_model.snippets.packages.module_names import MAX_NAMES, ModuleNames
         (declared_module.READERS["rust"], "pub fn f{}() {\n}\n"),
     ],
 )
-def test_a_module_that_is_not_read_to_its_end_may_have_more_names(
-    read: Callable[[str], ModuleNames], line: str
-) -> None:
+def test_a_module_that_is_read_in_part_may_have_more_names(read: Callable[[str], ModuleNames], line: str) -> None:
     for count, is_open in ((200, False), (MAX_NAMES + 1, True)):
         text = "".join(line.replace("{}", str(number)) for number in range(count))
         assert read(text).is_open is is_open
