@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
-from tests.server.live_service import infill, opened, talk
+from tests.server.live_service import infill, listening, opened, talk
 from tests.server.scripted.scripted_engine import expected
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -72,15 +72,11 @@ async def serving(
     ingress.set_people(people or {})
     ingress.start()
     server = uvicorn.Server(uvicorn.Config(ingress.application(), port=0, lifespan="off", log_level="error"))
-    running = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.005)
-    try:
-        yield f"127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", fleet
-    finally:
-        await ingress.close()
-        server.should_exit = True
-        await running
+    async with listening(server) as port:
+        try:
+            yield f"127.0.0.1:{port}", fleet
+        finally:
+            await ingress.close()
 
 
 @asynccontextmanager
