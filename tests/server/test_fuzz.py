@@ -31,9 +31,7 @@ FIELDS = {
     "uri": URIS,
     "text": st.text(max_size=20),
     "version": st.integers(-1, 3),
-    "edits": st.lists(
-        st.fixed_dictionaries({"start": NUMBERS, "end": NUMBERS, "text": st.text(max_size=5)}), max_size=3
-    ),
+    "edits": st.lists(EDITS, max_size=3),
     "regions": st.lists(REGIONS, max_size=3),
     "options": st.fixed_dictionaries({}, optional={"deadline_ms": NUMBERS, "steps": NUMBERS, "syntax": st.booleans()}),
     "task": st.one_of(

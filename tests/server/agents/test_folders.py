@@ -4,25 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.server.agents.test_tools import Engine
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_server.agents.folders import Folders
 from lacuna_server.agents.tools import Tools
 
 CODE = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
 LONGER = "def one():\n    x = 1\n    return x\n"
 Make = Callable[..., Tools]
-
-
-class Engine:
-    """Rewrites every region as the next of some texts."""
-
-    def __init__(self, *fills: str) -> None:
-        self.fills = list(fills)
-
-    def fill(self, request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", tuple(self.fills.pop(0) for _ in request.regions), FillStats())
 
 
 @pytest.fixture

@@ -250,21 +250,12 @@ def test_all_and_quit_hold_for_the_files_that_follow(
     assert (source.read_text(), other.read_text(), len(fake.requests)) == (*texts, requests)
 
 
-def test_the_settings_of_the_files_project_hold(
-    lacuna: Lacuna,
-    source: Path,
-    fake: FakeEngine,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_settings_of_the_files_project_hold(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
     source.with_name("lacuna.toml").write_text("max_tokens = 7\nworkspace = false\n")
     assert lacuna("fill", source)[0] == 0
     assert lacuna("fill", source, "--max-tokens", "8")[0] == 0
     assert [{region.max_tokens for region in request.regions} for request in fake.requests] == [{7}, {8}]
     assert fake.requests[0].workspace == ""
-    source.with_name("lacuna.toml").write_text("max_tokns = 7\n")
-    code, out, err = lacuna("fill", source)
-    assert (code, out) == (2, b"")
-    assert err == f"lacuna: {source.with_name('lacuna.toml')}: unknown key 'max_tokns', did you mean max_tokens?\n"
 
 
 def test_without_a_project_the_files_beside_it_that_a_file_names_are_read(

@@ -234,11 +234,6 @@ async def test_a_wrong_token_is_an_immediate_error() -> None:
             await client.status()
 
 
-async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
-    with pytest.raises(OSError, match=r"^http://127.0.0.1:9 does not answer$"):
-        await Client.connect(Address("http://127.0.0.1:9"), give_up_s=0.2)
-
-
 async def test_closing_the_client_cancels_its_requests(machine: Front) -> None:
     client = await Client.connect(at(machine.address))
     client.open(Open("a", "text", 1))

@@ -42,19 +42,6 @@ def test_an_edit_without_a_tag_is_refused_with_its_name(content: str, why: str) 
 
 
 @pytest.mark.parametrize(
-    ("lengths", "limit"),
-    [
-        ({}, None),
-        ({"max_tokens": -1}, None),
-        ({"max_tokens": 5}, 5),
-        ({"max_tokens": 5, "max_completion_tokens": 7}, 7),
-    ],
-)
-def test_both_names_of_the_maximum_length_are_read(lengths: dict[str, int], limit: int | None) -> None:
-    assert asked("", **lengths).limit() == limit
-
-
-@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("response_format", {"type": "structural_tag"}),

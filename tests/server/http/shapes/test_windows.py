@@ -61,16 +61,7 @@ def text(reply: object) -> str:
         (MARKED, f"<|marker_1|>{REWRITTEN}<|marker_3|>"),
         (MARKDOWN, f"<|editable_region_start|>\n{REWRITTEN}<|editable_region_end|>\n```\n"),
     ],
-    ids=[
-        "sweep",
-        "sweep, begun",
-        "merge markers",
-        "region at the end",
-        "region in its place",
-        "Seed-Coder",
-        "markers",
-        "markdown",
-    ],
+    ids=["sweep", "sweep, begun", "merge", "region at the end", "region in its place", "seed", "markers", "markdown"],
 )
 def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answer: str) -> None:
     run = exchange(prompt)
