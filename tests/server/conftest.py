@@ -101,11 +101,10 @@ async def machine(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
         yield Front(address, count)
 
 
-@pytest.fixture(params=["machine", pytest.param("cluster", marks=pytest.mark.ray)])
-def front(request: pytest.FixtureRequest) -> Front:
-    """The service on one machine, and then that on a cluster: both speak the same protocol."""
-    served: Front | LiveCluster = request.getfixturevalue(request.param)
-    return Front(served.address, served.count)
+@pytest.fixture
+def front(machine: Front) -> Front:
+    """The service that speaks the protocol; ``test_live.py`` of a cluster runs the same tests with a cluster."""
+    return machine
 
 
 def until(condition: Callable[[], bool]) -> None:

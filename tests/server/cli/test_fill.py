@@ -127,6 +127,7 @@ def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Pa
         (["-"], "- needs --language, because stdin has no file name"),
         (["-", "--language", "python", "--write"], "- reads stdin and writes stdout"),
         (["-", "FILE", "--json", "--language", "python"], "- reads stdin and writes stdout"),
+        (["FILE", "--workspace", "FILE"], "is not a folder"),
         (["FILE", "--interactive", "--json"], "--interactive asks at every gap; it cannot be combined with --json"),
     ],
 )

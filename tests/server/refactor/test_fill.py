@@ -110,20 +110,6 @@ def test_a_file_that_was_broken_before_gets_no_worse(bench: Bench) -> None:
     assert edits.rewritten(source.data).decode() == "def broken(:\n    pass\n\n\nget(1, timeout=x)\n"
 
 
-def test_unsure_fills_are_left_out(bench: Bench) -> None:
-    source, answer = bench.source(calls(3)), Scripted()
-    answer.sure = lambda region: 0.2 if answer.requests[-1].text[: region.start].count("\n") == 1 else 0.9
-    ((_, rewrites),) = places(ADD, [source])[0]
-    edits = run(FileFill(source, rewrites, min_confidence=0.5), answer)
-    assert [(edit.status, edit.confidence) for edit in edits.edits] == [("ready", 0.9), ("unsure", 0.2), ("ready", 0.9)]
-    assert edits.edits[1].message == "the model is unsure: confidence 0.2 is below 0.5"
-    assert edits.rewritten(source.data).decode() == calls(3).replace("0)", "0, timeout=x)").replace(
-        "2)", "2, timeout=x)"
-    )
-    edits = run(FileFill(source, rewrites), answer)
-    assert [edit.status for edit in edits.edits] == ["ready"] * 3
-
-
 def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
     source, answer = bench.source("get(1)\n"), Scripted()
     answer.sure = lambda region: 0.9 if region.start < 9 else 0.4

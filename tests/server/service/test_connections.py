@@ -211,7 +211,7 @@ async def test_the_memory_for_incomplete_messages_is_bounded() -> None:
     async with small() as (_, address), AsyncExitStack() as stack:
         lost = 0
         for _ in range(20):
-            talking, _ = await stack.enter_async_context(talk(address))
+            talking, _ = await stack.enter_async_context(talk(address, close_timeout=0.1))
             frame = Frame(Opcode.BINARY, bytes(400_000)).serialize(mask=True)
             transport = talking.connection.transport
             transport.write(frame[:-1])
@@ -228,7 +228,7 @@ async def test_strangers_who_end_no_message_leave_room_for_those_of_own_clients(
         left = POOL
         for _ in range(8):  # each takes nearly all that one client may take
             size = left // 2 - 16_384
-            talking, _ = await stack.enter_async_context(talk(address))
+            talking, _ = await stack.enter_async_context(talk(address, close_timeout=0.1))
             with contextlib.suppress(ConnectionClosed):
                 talking.connection.transport.write(Frame(Opcode.BINARY, bytes(size), fin=False).serialize(mask=True))
                 await (await talking.connection.ping())

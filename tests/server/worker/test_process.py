@@ -235,9 +235,9 @@ async def test_a_model_that_no_memory_holds_fails_with_what_to_do(
 async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = scripted_engine / "count"
     monkeypatch.setenv(COUNT_VARIABLE, str(counted))
-    async with worker("load_hanging", load_timeout_s=3.0, pauses=Pauses(first_s=0.01)) as (process, listener):
+    async with worker("load_hanging", load_timeout_s=2.0, pauses=Pauses(first_s=0.01)) as (process, listener):
         await listener.until(lambda heard: heard.crashes)
-        assert "sent nothing for 3 s while it loaded the model" in listener.crashes[0]
+        assert "sent nothing for 2 s while it loaded the model" in listener.crashes[0]
         hung = process.pid
         await listener.until(lambda heard: heard.failures)
     assert counted.read_text() == "L" * MAX_FAILED_STARTS

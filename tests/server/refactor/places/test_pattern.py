@@ -185,13 +185,6 @@ def test_a_pattern_counts_commas_and_lets_a_statement_keep_its_end(
     assert [source.slice(match.start, match.end) for match in bench.matches(source, pattern)] == found
 
 
-def test_what_matches_nowhere_is_said_once_with_what_it_was_read_as(bench: Bench) -> None:
-    sources = [bench.source(GO, "a.go"), bench.source(GO, "b.go")]
-    files, left_out = bench.edits(by_structure("gone.New($A)", "$A"), sources)
-    assert files == []
-    assert left_out == ["no place matches the pattern, read as call_expression (expression)"]
-
-
 def test_a_metavariable_within_a_word_is_refused_if_the_template_uses_it(bench: Bench) -> None:
     source = bench.source('a = "x $A"\n')
     with pytest.raises(RequestError, match=r"\$A stands within a word, string or comment of the pattern"):

@@ -3,8 +3,6 @@ import yaml
 from tests.server.refactor.bench import Bench
 from tests.server.refactor.real_files import WRAPS
 
-from lacuna_model.syntax import LANGUAGES
-from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
 # By file name: a text with a statement to wrap, and a piece of it whose lines must keep their indentation.
@@ -79,24 +77,3 @@ def test_yaml_strings_are_indented_and_keep_their_value(bench: Bench) -> None:
     query = "(stream (document (block_node (block_mapping (block_mapping_pair) @place))))"
     made = bench.apply(by_syntax(query, "x:\n  y:\n    $MATCH", "yaml"), text, "a.yaml")
     assert yaml.safe_load(made) == {"x": {"y": yaml.safe_load(text)}}
-
-
-PYTHON = next(language for language in LANGUAGES if language.name == "python")
-
-
-def source(text: str) -> Source:
-    return Source("code.py", text, PYTHON)
-
-
-@pytest.mark.parametrize(
-    ("text", "unit"),
-    [
-        ("if a:\n    b\n", "    "),
-        ("if a:\n  b\n  if c:\n    d\n", "  "),
-        ("if a:\n\tb\n", "\t"),
-        ("a = 1\n", "    "),
-        ("def f():\r\n\tif a:\r\n\t\tb\r\n", "\t"),
-    ],
-)
-def test_the_unit_of_indentation_is_taken_from_the_file(text: str, unit: str) -> None:
-    assert source(text).indent_unit == unit

@@ -67,19 +67,6 @@ def test_indentation_follows_the_place(bench: Bench, before: str, after: str) ->
     assert bench.apply(by_structure("if $C: $$$BODY", NESTED), before) == after
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        ("a.js", "get({\n  a: 1,\n});\n", "get({\n  a: 1,\n}, timeout=x);\n"),
-        ("a.go", "package a\n\nfunc f() {\n\tget(1)\n}\n", "package a\n\nfunc f() {\n\tget(1, x)\n}\n"),
-        ("a.rs", "fn f() { get(1); }\n", "fn f() { get(1, x); }\n"),
-    ],
-)
-def test_templates_are_expanded_in_other_languages(bench: Bench, name: str, before: str, after: str) -> None:
-    added = "timeout=<<fill>>" if name == "a.js" else "<<fill>>"
-    assert bench.apply(by_structure("get($$$ARGS)", f"get($$$ARGS, {added})"), before, name) == after
-
-
 LINES = "open(\n  a,\n  b,\n  c,\n);\n"
 
 
