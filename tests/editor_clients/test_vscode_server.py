@@ -79,11 +79,7 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
     await code.status("ready")
     await code.type("b + ")
     await code.shows("a = b + «filled»")
-
-
-@in_one_window
-async def test_a_command_that_is_no_list_is_that_of_a_program(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command="lacuna-lsp-of-nowhere")
+    code.configure(command="lacuna-lsp-of-nowhere")  # no list: that of a program
     await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
     await code.status("stopped")
     code.configure()

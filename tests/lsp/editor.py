@@ -82,6 +82,11 @@ class Editor:
             await self.ready()
         return result
 
+    async def begin(self, text: str = "value = ¦\n", **options: object) -> None:
+        """Initialize without a pause before requests, and open a document."""
+        await self.initialize({"debounce": False} | options)
+        self.open(text)
+
     async def ready(self) -> None:
         """Wait until the engine is ready."""
         for _ in range(3000):

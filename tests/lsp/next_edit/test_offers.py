@@ -1,7 +1,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import pytest
 
 from lacuna_lsp.client.client_session import UnfinishedError
@@ -220,8 +219,3 @@ def test_the_window_is_below_the_change_or_around_the_cursor() -> None:
 
 def test_a_probability_grows_with_the_log_probability_and_has_no_extremes() -> None:
     assert probability(-1e6) == probability(LEAST) < probability(-2.0) < probability(0.0) < 1.0
-
-
-def test_the_offer_is_known_again_by_its_texts() -> None:
-    one = Offer("u", 1, 2, " a\n", " b\n", 0.5)
-    assert msgspec.structs.replace(one, row=9).key == one.key

@@ -65,14 +65,6 @@ def test_an_old_version_is_refused_even_where_no_line_has_moved(make: Make, path
         tools.edit("code.py", "1:2", "x", version=shown.version)
 
 
-def test_a_file_that_someone_else_changed_is_noticed(make: Make, path: Path) -> None:
-    tools = make("def two():\n    return 22\n")
-    tools.edit("code.py", "5:6", "twice")
-    path.write_text("import os\n\n" + CODE)
-    with pytest.raises(RequestError, match="from line 1 on"):
-        tools.edit("code.py", "5:6", "twice", apply=True)
-
-
 def test_lines_that_change_places_are_noticed(make: Make, path: Path) -> None:
     path.write_text("a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n")
     tools = make("c = 3.0\n", "e = 5.0\n")

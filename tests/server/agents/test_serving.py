@@ -119,15 +119,9 @@ def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dic
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "edit", "arguments": arguments}},
     ]
-    with subprocess.Popen(
-        [sys.executable, str(SERVE), str(folder)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    command = [sys.executable, str(SERVE), str(folder)]
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=none, encoding="utf-8") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for message in messages:

@@ -193,14 +193,6 @@ def test_wrong_arguments_are_refused(make: Make, lines: str, instruction: str, w
             make().refactor_preview("get($X)", **given)
 
 
-def test_a_glob_in_a_hidden_folder_of_the_server_finds_its_files(folder: Path) -> None:
-    hidden = folder / ".work" / "tree"
-    (hidden / "src").mkdir(parents=True)
-    (hidden / "src" / "calls.py").write_text("c = get(3)\n")
-    tools = Tools(Folders([hidden]), Engine)
-    assert tools.refactor_preview("get($X)", template="put($X)", paths=["src/*.py"]).status == "changed"
-
-
 @pytest.mark.parametrize("content", ["import a from 'b/c';\n" * 50_000, "a\0.py", "\ud800.py", "*" * 3_000])
 def test_what_can_be_no_path_is_refused_at_once(make: Make, content: str) -> None:
     for call in (

@@ -83,16 +83,6 @@ def test_fill_prints_the_file_byte_for_byte(lacuna: Lacuna, source: Path, engine
     assert marked == [b"<<fill>>", b"<<fill>>"]
 
 
-def test_fill_reports_in_json(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    code, out, _ = lacuna("fill", source, "--json", "--write")
-    answer = json.loads(out)
-    assert code == 0
-    assert answer["status"] == "ok"
-    assert answer["text"].encode() == FILLED == source.read_bytes()
-    assert answer["fills"] == ["value", "if a:\r\n    b()"]
-    assert (answer["stats"]["nfe"], answer["stats"]["tokens"], answer["stats"]["ms"]) == (3, 4, 5.0)
-
-
 def test_complete_puts_the_gap_at_the_position(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     source.write_bytes("ä = 1\r\nreturn \r\n".encode())
     code, out, _ = lacuna("complete", source, "--at", "2:7", "--json")
@@ -148,16 +138,6 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     code, out, _ = lacuna("fill", source, "--json")
     shown = json.loads(out)
     assert (code, shown["status"], shown["text"]) == (1, "no_valid_fill", before.decode())
-
-
-def test_ctrl_c_prints_nothing(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(request: InfillRequest) -> InfillResult:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(engine, "fill", interrupted)
-    assert lacuna("fill", source) == (130, b"", "")
 
 
 def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

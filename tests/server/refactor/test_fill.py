@@ -1,11 +1,10 @@
 import asyncio
 
-import msgspec
 import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
-from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
+from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
@@ -104,34 +103,12 @@ def test_an_edit_that_would_break_the_file_is_left_out(bench: Bench, template: s
     compile(edits.rewritten(source.data), "code.py", "exec")
 
 
-def test_a_file_that_was_broken_before_gets_no_worse(bench: Bench) -> None:
-    source = bench.source("def broken(:\n    pass\n\n\nget(1)\n")
-    (edits,), _ = bench.edits(ADD, [source])
-    assert edits.rewritten(source.data).decode() == "def broken(:\n    pass\n\n\nget(1, timeout=x)\n"
-
-
 def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
     source, answer = bench.source("get(1)\n"), Scripted()
     answer.sure = lambda region: 0.9 if region.start < 9 else 0.4
     refactoring = by_structure("get($A)", "get($A, <<fill>>, <<fill>>)")
     (edits,), _ = bench.edits(refactoring, [source], answer)
     assert [edit.confidence for edit in edits.edits] == [0.4]
-
-
-def test_other_fills_of_a_place_are_found_and_checked(bench: Bench) -> None:
-    source = bench.source(calls(2))
-    fill = file_fill(source)
-    first, _ = run(fill, Scripted()).edits
-
-    def answer(request: InfillRequest) -> InfillResult:
-        assert (request.candidates, len(request.regions)) == (8, 1)
-        assert request.text == "x0 = get(0, timeout=)\nx1 = get(1, timeout=x)\n"
-        return msgspec.structs.replace(Scripted()(request), alternatives=(("1",), ("(",), ("2",), ("1",)))
-
-    others = finished(fill.others(first), answer)
-    assert [edit.new_text for edit in others] == ["get(0, timeout=1)", "get(0, timeout=2)"]
-    assert fill.is_sound(others[0])
-    assert not fill.is_sound(msgspec.structs.replace(first, new_text="get((0)"))
 
 
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:

@@ -67,21 +67,6 @@ def test_a_failure_half_way_restores_every_file(
     assert leftovers(tmp_path, state) == []
 
 
-def test_a_failure_of_a_write_to_an_open_file_names_the_folder(
-    contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")  # as of write and fsync, without a name
-
-    with monkeypatch.context() as patch:
-        patch.setattr(journal.os, "fsync", full)
-        with pytest.raises(RequestError) as raised:
-            replace_all(contents)
-    folder = journal.state_folder()
-    assert str(raised.value) == f"cannot write {folder}: No space left on device; nothing was changed"
-    assert killing.state(contents) == ["old"] * 5
-
-
 def test_links_keep_their_target(tmp_path: Path) -> None:
     (tmp_path / "real.py").write_bytes(b"old")
     (tmp_path / "link.py").symlink_to("real.py")

@@ -67,11 +67,12 @@ def start(text: str) -> Start:
     return Start(1, Submission(InfillRequest(text, (Region(0, 0, max_tokens=1),)), "", "d"))
 
 
-async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
+async def test_a_worker_loads_fills_is_restarted_when_killed_and_ends_with_its_server() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
         assert [type(message) for message in listener.said] == [Loading, Ready]
         assert process.pid is not None
+        assert os.getpgid(process.pid) != os.getpgid(0)  # Ctrl-C in a terminal does not reach it
         os.kill(process.pid, signal.SIGKILL)
         await listener.until(lambda heard: heard.count(Ready) == 2)
         assert len(listener.crashes) == 1
@@ -81,6 +82,9 @@ async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
         done = listener.said[-1]
         assert isinstance(done, Done)
         assert done.result.fills == (expected("text", 0),)
+        pid = process.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_a_workspace_shadows_no_module_of_the_model_process(
@@ -114,15 +118,6 @@ async def test_the_exit_code_is_known_even_if_the_event_loop_learns_of_it_late(
         assert "-9" in listener.crashes[0]
 
 
-async def test_a_worker_ends_with_its_server() -> None:
-    async with worker("load") as (process, listener):
-        await listener.until(lambda heard: heard.count(Ready))
-        pid = process.pid
-    assert pid is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: int) -> None:
     async with worker("load") as (process, listener):
@@ -136,13 +131,6 @@ async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: i
             await asyncio.sleep(0)
         async with asyncio.timeout(30):
             await process.stop()
-
-
-async def test_ctrl_c_in_a_terminal_does_not_reach_the_worker() -> None:
-    async with worker("load") as (process, listener):
-        await listener.until(lambda heard: heard.count(Ready))
-        assert process.pid is not None
-        assert os.getpgid(process.pid) != os.getpgid(0)
 
 
 async def test_loading_is_given_up_after_a_few_crashes(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
