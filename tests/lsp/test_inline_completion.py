@@ -179,12 +179,7 @@ async def test_a_newer_request_stops_the_older_one(editor: Editor, daemon: Daemo
 async def test_a_request_that_the_client_cancels_is_stopped(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=200, pause=0.02)
     await editor.begin()
-    params = types.InlineCompletionParams(
-        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
-        types.TextDocumentIdentifier(editor.uri),
-        editor.position,
-    )
-    code = await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, lambda: daemon.requests)
+    code = await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.here(), lambda: daemon.requests)
     assert code == types.LSPErrorCodes.RequestCancelled
     await until(lambda: "stopped" in [event["event"] for event in daemon.log])
 

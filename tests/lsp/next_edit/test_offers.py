@@ -36,13 +36,8 @@ def offered(old: str, new: str, past: tuple[PastChange, ...] = (), language: str
     rows = old.splitlines(), new.splitlines()
     known = language_for(name=language) if language else None
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
-    return offers(
-        RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known),
-        "file:///a",
-        new,
-        past,
-        where="here",
-    )
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known)
+    return offers(change, "file:///a", new, past, where="here")
 
 
 def test_neighbouring_lines_are_one_offer_of_whole_lines() -> None:

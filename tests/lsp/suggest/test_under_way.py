@@ -28,12 +28,7 @@ async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another
 async def test_a_fill_that_a_cancelled_request_began_serves_the_next_one(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
     await editor.begin()
-    params = types.InlineCompletionParams(
-        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
-        types.TextDocumentIdentifier(editor.uri),
-        editor.position,
-    )
-    await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, lambda: happened(daemon, "step") >= 3)
+    await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.here(), lambda: happened(daemon, "step") >= 3)
     editor.type("to")
     assert await editor.suggest() == ["tal(first, second)"]
     assert happened(daemon, "start") == 1

@@ -128,12 +128,8 @@ def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: F
 def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     before = source.read_bytes()
     engine.status, engine.fills, engine.message = "no_valid_fill", ("<<fill>>",) * 2, "every draft broke the syntax"
-    assert lacuna("fill", source, "--write") == (
-        1,
-        b"",
-        "lacuna: every draft broke the syntax\n"
-        f"lacuna: lacuna fill --each {source} fills the gaps that can be filled\n",
-    )
+    said = f"every draft broke the syntax\nlacuna: lacuna fill --each {source} fills the gaps that can be filled\n"
+    assert lacuna("fill", source, "--write") == (1, b"", f"lacuna: {said}")
     assert source.read_bytes() == before
     code, out, _ = lacuna("fill", source, "--json")
     shown = json.loads(out)

@@ -146,23 +146,15 @@ def answer(*fills: str, status: Status = "ok", message: str = "", warnings: tupl
 
 
 def test_a_refused_place_of_several_is_a_failure(bench: Bench) -> None:
-    edits = instructed(
-        bench,
-        "f(1)\nf(2)\n",
-        answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone"),
-        answer("f(2)\n", status="no_valid_fill", message="a name is gone"),
-    )
+    first = answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone")
+    second = answer("f(2)\n", status="no_valid_fill", message="a name is gone")
+    edits = instructed(bench, "f(1)\nf(2)\n", first, second)
     assert [(edit.status, edit.message) for edit in edits.edits] == [("ready", ""), ("failed", "a name is gone")]
 
 
 def test_a_second_answer_has_its_own_warnings(bench: Bench) -> None:
-    edits = instructed(
-        bench,
-        "f(1)\nf(2)\n",
-        answer("f(1, 2)\n", "f(2\n", warnings=("careful", "")),
-        answer("f(1, 2)\n"),
-        answer("f(2, 2)\n"),
-    )
+    first = answer("f(1, 2)\n", "f(2\n", warnings=("careful", ""))
+    edits = instructed(bench, "f(1)\nf(2)\n", first, answer("f(1, 2)\n"), answer("f(2, 2)\n"))
     assert [edit.status for edit in edits.edits] == ["ready", "ready"]
 
 

@@ -16,10 +16,8 @@ def asked(content: str, **more: object) -> ChatRequest:
 
 
 def test_the_tags_of_continue_are_on_separate_lines() -> None:
-    content = FILE.format(
-        "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
-    )
-    edit = Edit.parse(content)
+    held = "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
+    edit = Edit.parse(FILE.format(held))
     assert (edit.path, edit.before, edit.head, edit.tail) == ("a.py", "one\n", "two ", "three\nfour")
     assert edit.after.startswith("\nfive\n")
     assert edit.show("X, ") == "```\ntwo X, three\nfour\n```"

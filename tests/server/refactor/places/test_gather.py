@@ -97,12 +97,8 @@ def piece(source: Source, match: PatternMatch, name: str) -> str:
 def test_a_pattern_finds_places_and_names_their_pieces(bench: Bench, start: str, newline: str) -> None:
     source = bench.source(start + CODE.replace("\n", newline))
     matches = bench.matches(source, "get($$$ARGS)")
-    assert [source.slice(match.start, match.end) for match in matches] == [
-        'get("é", a=1)',
-        "get()",
-        "get(get(x), *y)",
-        "get(x)",
-    ]
+    found = ['get("é", a=1)', "get()", "get(get(x), *y)", "get(x)"]
+    assert [source.slice(match.start, match.end) for match in matches] == found
     assert [piece(source, match, "ARGS") for match in matches] == ['"é", a=1', "", "get(x), *y", "x"]
     assert piece(source, matches[0], WHOLE) == 'get("é", a=1)'
 

@@ -19,18 +19,9 @@ KEPT = {
     "a.go": ("package a\n\nfunc f() {\n\tif a {\n\t\tb(`p\n\t\tq`)\n\t}\n}\n", "`p\n\t\tq`"),
     "raw.cpp": ('void f() {\n    if (a)\n        b(R"(p\n        q)");\n}\n', "p\n        q"),
     "continued.c": ('void f() {\n    if (a)\n        b("p\\\n        q");\n}\n', "p\\\n        q"),
-    "A.java": (
-        'class A {\n    void f() {\n        b("""\n        p\n          q\\n\n        """);\n    }\n}\n',
-        "\n          q",
-    ),
-    "verbatim.cs": (
-        'class A {\n    void F() {\n        b(@"p\n        q", $@"r {s}\n        t");\n    }\n}\n',
-        "\n        q",
-    ),
-    "raw.cs": (
-        'class A {\n    void F() {\n        b("""\n        p\n        """);\n    }\n}\n',
-        '\n        p\n        """',
-    ),
+    "A.java": ('class A { void f() {\n    b("""\n    p\n      q\\n\n    """);\n} }\n', "\n      q"),
+    "verbatim.cs": ('class A { void F() {\n    b(@"p\n    q", $@"r {s}\n    t");\n} }\n', "\n    q"),
+    "raw.cs": ('class A { void F() {\n    b("""\n    p\n    """);\n} }\n', '\n    p\n    """'),
     "heredoc.rb": ("if a\n  b(<<~A, <<B)\n  p #{q}\n  r\n  A\n  s\nB\nend\n", "\n  p #{q}\n  r\n  A\n  s\nB\n"),
     "command.rb": ("if a\n  b = `p\n  #{q}`\nend\n", "`p\n  #{q}`"),
     "comment.rb": ("if a\n=begin\np\n=end\n  b\nend\n", "\n=begin\np\n=end\n"),
@@ -60,15 +51,13 @@ def test_lines_in_strings_and_comments_keep_their_indentation(bench: Bench, name
 
 def test_a_string_is_not_changed_if_its_code_is_dedented(bench: Bench) -> None:
     text = 'def f():\n    if a:\n        b("""p\n        q""")\n        c()\n'
-    assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == (
-        'def f():\n    b("""p\n        q""")\n    c()\n'
-    )
+    wanted = 'def f():\n    b("""p\n        q""")\n    c()\n'
+    assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == wanted
 
 
 def test_markup_text_without_significant_blanks_is_indented(bench: Bench) -> None:
-    made = bench.apply(
-        by_syntax("(return_statement) @place", "{\n  $MATCH\n}", "tsx"), "return <p>\n  a\n</p>;\n", "a.tsx"
-    )
+    wrap = by_syntax("(return_statement) @place", "{\n  $MATCH\n}", "tsx")
+    made = bench.apply(wrap, "return <p>\n  a\n</p>;\n", "a.tsx")
     assert made == "{\n  return <p>\n    a\n  </p>;\n}\n"
 
 

@@ -44,11 +44,7 @@ def holes(bench: Bench, text: str) -> list[Region]:
         ("", ["int", "list[str]", "dict[str, int]", "tuple[int, str]"], ["Path", "List[int]", "Later", "int, str"]),
         ("class Path:\n    pass\n\n\n", ["Path", "list[Path]"], ["Later"]),
         ("from pathlib import Path\n\n\n", ["int"], ["Path"]),
-        (
-            "from __future__ import annotations\nfrom pathlib import Path as P, Path\n\n\n",
-            ["Path", "Later"],
-            ["P", "Else"],
-        ),
+        ("from __future__ import annotations\nfrom a import B as P, Path\n\n\n", ["Path", "Later"], ["P", "Else"]),
     ],
 )
 def test_only_types_that_exist_at_a_place_can_be_filled_there(

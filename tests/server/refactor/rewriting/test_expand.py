@@ -51,9 +51,8 @@ NESTED = "if $C:\n    with lock:\n        $$$BODY\n\n    done()"
     ("before", "after"),
     [
         (
-            "if a:\n    b\n    if c:\n        d\n",
-            "if a:\n    with lock:\n        b\n        if c:\n            with lock:\n                d\n\n"
-            "            done()\n\n    done()\n",
+            "if a:\n  b\n  if c:\n    d\n",
+            "if a:\n  with lock:\n    b\n    if c:\n      with lock:\n        d\n\n      done()\n\n  done()\n",
         ),
         ("def f():\n\tif a:\n\t\tb\n\t\tc\n", "def f():\n\tif a:\n\t\twith lock:\n\t\t\tb\n\t\t\tc\n\n\t\tdone()\n"),
         ("if a:\n  b\n", "if a:\n  with lock:\n    b\n\n  done()\n"),
