@@ -279,7 +279,7 @@ def test_without_an_index_or_through_a_broken_proxy_it_is_one_line(installed: Pa
     (installed / "lacuna_code-0.1.0-py3-none-any.whl").unlink()
     assert one_line(start(installed)) == f"there is no wheel in {installed}: install Lacuna with pip"
     make_wheel(installed, requires="packaging")
-    nowhere = {"PIP_NO_INDEX": "0", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+    nowhere = {"PIP_NO_INDEX": "0", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "1"}
     proxied = nowhere | {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
     line = one_line(start(installed, **proxied))
     assert line == "the package index cannot be reached by the proxy http://127.0.0.1:9 (HTTPS_PROXY)"

@@ -179,8 +179,9 @@ async def test_the_restart_command_starts_another_server_and_what_was_turned_off
     for change in (gone, another):
         assert await alone.lua(f"return vim.wait(30000, {change})")
     assert await alone.lua("return vim.lsp.get_clients()[1].settings.lacuna.automatic == false")
-    await alone.wait("Lacuna: on request")
-    await alone.keys("A<M-\\>")
+    await alone.command("Lacuna toggle automatic")
+    await alone.wait("Lacuna: ready")
+    await alone.keys("A")
     await alone.wait_ghost("filled")
     assert await alone.lua("return #vim.lsp.get_clients()") == 1
 
