@@ -31,7 +31,9 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
         assert editor.edited() == "value = filled\n"
         await editor.ready()
         assert await editor.suggest() == ["filled"]
-        (seen,) = [seen for seen in editor.client.progress_reports.values() if seen[0].title == "Lacuna"]
+        (seen,) = [
+            seen for seen in editor.client.progress_reports.values() if getattr(seen[0], "title", "") == "Lacuna"
+        ]
         states = [state for state, _ in groupby(editor.statuses, key=lambda status: status.state)]
         assert states == ["starting", "loading", "ready"]
         half = next(status for status in editor.statuses if status.fraction == 0.5)

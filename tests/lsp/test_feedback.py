@@ -105,9 +105,10 @@ async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(edit
     assert rejected(daemon, before) == 0
 
 
-async def test_what_was_done_with_suggestions_is_kept_when_the_editor_goes(
+async def test_typing_something_else_is_a_rejection_which_is_kept_when_the_editor_goes(
     language_server: Path, daemon: Daemon
 ) -> None:
+    before = counted(daemon)
     file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
     async with connected(language_server) as editor:
         daemon.plan(fills=["first(words)"])
@@ -115,6 +116,7 @@ async def test_what_was_done_with_suggestions_is_kept_when_the_editor_goes(
         assert await editor.suggest() == ["first(words)"]
         editor.type("other")
         await editor.suggest()
+        await until(lambda: rejected(daemon, before) == 1)
         assert not file.exists()
     await until(file.exists)
     assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}

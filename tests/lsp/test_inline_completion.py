@@ -92,6 +92,15 @@ async def test_an_unsure_end_is_cut_as_the_dial_says(
     assert await editor.suggest(invoked=True) == ["total(first, second)"]
 
 
+async def test_what_was_cut_is_likelier_once_the_beginning_is_typed(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], confidence=0.45, words=[(5, 0.5), (12, 0.48)])
+    await editor.begin()
+    assert await editor.suggest() == []
+    editor.type("total")
+    assert await editor.suggest() == ["(first, second)"]
+    assert len(daemon.requests) == 1
+
+
 async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor: Editor, daemon: Daemon) -> None:
     await editor.begin()
     assert await editor.command("lacuna.snooze", {"minutes": 5}) == {"minutes": 5}

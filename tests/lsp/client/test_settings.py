@@ -11,8 +11,9 @@ from lacuna_server.wire.layers import SettingsLayer
 
 
 def test_settings_have_names_in_camel_case_and_may_be_nested_or_absent() -> None:
-    for nothing in (None, {}, {"port": None}, [], {"lacuna": []}):  # Lua writes an empty object as a list
-        assert parse(nothing) == SettingsLayer(EDITOR)
+    of_nothing: tuple[object, ...] = (None, {}, {"port": None}, [], {"lacuna": []})
+    for values in of_nothing:  # Lua writes an empty object as a list
+        assert parse(values) == SettingsLayer(EDITOR)
     wanted = SettingsLayer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
     assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == wanted

@@ -44,9 +44,9 @@ def test_haproxy_of_this_folder_and_what_starts_it_again_and_again_are_ended(
             with contextlib.suppress(OSError):  # it has ended since
                 assert config.encode() not in process.read_bytes()
     finally:
-        for process in (ray, other):
-            process.kill()
-            process.wait()
+        for ended in (ray, other):
+            ended.kill()
+            ended.wait()
 
 
 def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
