@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.lsp.conftest import daemon, own_daemon, shared_daemon
+from tests.lsp.conftest import daemon, language_server, own_daemon, shared_daemon
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 
@@ -23,14 +23,20 @@ from lacuna_lsp.cli import main
 main()
 """
 
-__all__ = ["daemon", "own_daemon", "shared_daemon"]
+__all__ = ["daemon", "language_server", "own_daemon", "shared_daemon"]
 
 
 @pytest_asyncio.fixture
-async def nvim(daemon: Daemon, tmp_path: Path) -> AsyncIterator[Neovim]:
-    """A Neovim that asks for suggestions without a pause."""
+async def nvim(daemon: Daemon, language_server: Path, tmp_path: Path) -> AsyncIterator[Neovim]:
+    """A Neovim that asks for suggestions without a pause, with a language server that many tests share."""
+    shared = f"vim.lsp.config('lacuna', {{ cmd = vim.lsp.rpc.connect('{language_server}') }})"
+    async for nvim in begun(daemon, tmp_path, f"{AT_ONCE}\n{shared}"):
+        yield nvim
+
+
+async def begun(daemon: Daemon, folder: Path, init: str = AT_ONCE) -> AsyncIterator[Neovim]:
     before = daemon.sessions
-    async with running_neovim(daemon.environment, tmp_path, AT_ONCE) as nvim:
+    async with running_neovim(daemon.environment, folder, init) as nvim:
         yield nvim
     await until(lambda: daemon.sessions <= before)  # the last requests must not count for the next test
 

@@ -121,11 +121,11 @@ def test_it_tells_its_progress_and_its_result_and_does_nothing_twice(made: Made,
     assert [line.get("stage") for line in lines] == ["fetching", None]
 
 
-def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None:
-    make_program_wheel(wheels, "uv", UV)
-    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
-    told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert told == f"--only-binary :all: --torch-backend auto --find-links {wheels} lacuna-code"
+def test_pip_gets_uv_which_finds_the_torch_of_this_machine(newer: Path) -> None:
+    make_program_wheel(newer, "uv", UV)
+    is_set_up(newer, PIP_CONFIG_FILE=os.devnull)
+    told = (newer.with_name("into") / "venv/uv").read_text()
+    assert told == f"--only-binary :all: --torch-backend auto --find-links {newer} {AGAIN}"
 
 
 def test_uv_is_told_where_pip_gets_packages_from(newer: Path) -> None:
@@ -142,7 +142,7 @@ def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(newer: 
     config = newer.with_name("pip.conf")
     index, links = "https://me:secret@127.0.0.1:9/one", "https://me:secret@127.0.0.1:9/links"
     config.write_text(f"[global]\nindex-url = {index}\nfind-links = {links}\n")
-    is_set_up(newer, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links)
+    is_set_up(newer, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links, PIP_RETRIES="0")
     told = (newer.with_name("into") / "venv/uv").read_text()
     assert told == f"--only-binary :all: --index-strategy unsafe-best-match {AGAIN}"
     variables = json.loads((newer.with_name("into") / "venv/variables").read_text())
@@ -259,15 +259,6 @@ def test_a_kill_while_the_model_is_fetched(
         wait_for(lambda: not is_running(step))  # the step that was running does not go on without its editor
     wheel.unlink()
     make_wheel(installed)
-    is_set_up(installed)
-
-
-def test_an_environment_without_its_mark_is_made_anew(installed: Path) -> None:
-    venv = installed.with_name("into") / "venv"
-    (venv / "installed").unlink()
-    (package,) = venv.glob("lib/python*/site-packages/lacuna_server")
-    (package / "__main__.py").unlink()
-    (venv / "bin/python").unlink()
     is_set_up(installed)
 
 

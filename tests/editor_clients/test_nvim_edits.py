@@ -92,12 +92,3 @@ async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Ne
     await nvim.command("w")
     await nvim.gone("@@")
     assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
-
-
-async def test_a_code_action_fills_a_marker(nvim: Neovim, daemon: Daemon) -> None:
-    file = await nvim.start("code.py", "a = <<fill>>\n")
-    await nvim.keys("gra")
-    await nvim.wait("1: Fill 1 <<fill>> marker")
-    await nvim.keys("1<CR>")
-    await nvim.wait("a = filled")
-    assert await nvim.saved(file) == "a = filled\n"

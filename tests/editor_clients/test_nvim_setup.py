@@ -85,15 +85,12 @@ def test_it_installs_the_wheel_and_the_model_and_the_server_is_found_afterwards(
 
 
 def test_an_installation_that_fails_is_one_line_and_the_next_one_goes_on(installed: Path) -> None:
-    plugin = installed
-    wheel = plugin / "wheels" / "lacuna_code-0.1.0-py3-none-any.whl"
-    wheel.write_bytes(b"half a wheel")
-    said = run(plugin)
-    assert "; :Lacuna setup goes on from here" in said
+    make_wheel(installed / "wheels", server="import sys\nsys.exit('lacuna: no space left in X')\n")
+    said = run(installed)
+    assert "setup: no space left in X; :Lacuna setup goes on from here" in said
     assert said.endswith("lacuna-lsp")
-    wheel.unlink()
-    make_wheel(plugin / "wheels")
-    assert "Lacuna: set up with setup --yes --json" in run(plugin)
+    make_wheel(installed / "wheels")
+    assert "Lacuna: set up with setup --yes --json" in run(installed)
 
 
 def test_what_is_missing_is_said(plugin: Path) -> None:

@@ -59,11 +59,7 @@ def test_all_that_is_published_is_in_one_folder_with_checksums_and_notes(root: P
     [
         ("editor-clients/vscode/package.json", '{"version": "1.1.0"}', "package.json has 1.1.0"),
         ("dist/lacuna.nvim/wheels/lacuna_code-1.1.0-py3-none-any.whl", "old", "holds lacuna_code-1.1.0-"),
-        (
-            "editor-clients/vscode/dist/lacuna-linux-x64.vsix",
-            None,
-            "nothing is built for version 1.2.0",
-        ),
+        ("editor-clients/vscode/dist/lacuna-linux-x64.vsix", None, "nothing is built for version 1.2.0"),
     ],
 )
 def test_what_does_not_fit_together_is_no_release(root: Path, file: str, content: str | None, said: str) -> None:

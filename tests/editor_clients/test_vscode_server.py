@@ -20,7 +20,6 @@ from .conftest import OLD_SERVER
 from .vscode import CLIENT, MANIFEST, SERVER, VSCode, in_one_window, processes
 
 README = (CLIENT / "README.md").read_text()
-# A language server that says it is of an old version.
 
 
 def metrics(daemon: Daemon) -> str:
@@ -30,11 +29,8 @@ def metrics(daemon: Daemon) -> str:
 
 def servers(mark: str) -> list[str]:
     """The process ids of language servers that have ``mark`` in their command line or environment."""
-    return [
-        id
-        for id, command, variables in processes()
-        if b"lacuna_lsp" in command and mark.encode() in command + variables
-    ]
+    every = [(id, command, command + variables) for id, command, variables in processes()]
+    return [id for id, command, all_of_it in every if b"lacuna_lsp" in command and mark.encode() in all_of_it]
 
 
 @in_one_window
@@ -50,12 +46,19 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode, daemon: Daemon) -> None:
+async def test_a_restart_starts_another_server_and_a_projects_file_holds_where_the_user_has_set_nothing(
+    code: VSCode, daemon: Daemon
+) -> None:
     project = code.folder / "lacuna.toml"
     project.write_text("automatic = false\nmax_tokens = 9\ncandidates = 4\n")
     code.configure(candidates=2)
+    mark = str(daemon.folder)
+    await until(lambda: len(servers(mark)) == 1)
+    before = servers(mark)
     async with code.restart():
         await code.run("Lacuna: Restart Language Server")
+    await until(lambda: len(servers(mark)) == 1)
+    assert servers(mark) != before
     project.unlink()
     await code.status("ready, .*, suggesting on request")
     await code.open("project.py", "a = ¦\n")
@@ -79,11 +82,7 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
     await code.status("ready")
     await code.type("b + ")
     await code.shows("a = b + «filled»")
-
-
-@in_one_window
-async def test_a_command_that_is_no_list_is_that_of_a_program(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command="lacuna-lsp-of-nowhere")
+    code.configure(command="lacuna-lsp-of-nowhere")  # no list: that of a program
     await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
     await code.status("stopped")
     code.configure()
@@ -136,20 +135,6 @@ async def test_a_lost_engine_is_reported_and_reconnected(code: VSCode, own_daemo
     async with code.restart():
         code.configure()
     await until(lambda: not servers(url))
-
-
-@in_one_window
-async def test_the_restart_command_restarts_the_server(code: VSCode, daemon: Daemon) -> None:
-    mark = str(daemon.folder)
-    await until(lambda: len(servers(mark)) == 1)
-    before = servers(mark)
-    async with code.restart():
-        await code.run("Lacuna: Restart Language Server")
-    await until(lambda: len(servers(mark)) == 1)
-    assert servers(mark) != before
-    await code.open("restarted.py", "¦\n")
-    await code.type("a = ")
-    await code.shows("a = «filled»")
 
 
 @in_one_window

@@ -30,8 +30,16 @@ exec PYTHON "$@"
 """
 
 
+@pytest.fixture(scope="module")
+def prepared(coder_path: Path, cache_folder: Path) -> Path:
+    """A cache with compiled kernels: a newcomer has no compiler, and the extension for all systems no kernels."""
+    load = f"from lacuna_model.engine import Engine; Engine.load({coder_path.parent.name!r})"
+    subprocess.run([sys.executable, "-c", load], check=True, timeout=300)
+    return cache_folder
+
+
 @pytest.fixture
-def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[Mapping[str, str]]:
+def newcomer(tmp_path: Path, prepared: Path) -> Iterator[Mapping[str, str]]:
     """The environment of a user who has Python and the tests' model, and nothing else.
 
     pip takes Lacuna from the extension; all that Lacuna needs is on the path of the tests already.
@@ -41,13 +49,10 @@ def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[M
     (tmp_path / "index").mkdir()
     make_path_wheel(tmp_path / "index", *site.getsitepackages())
     (tmp_path / "requirements.txt").write_text("tests-path\n")
-    # This user has no compiler, and the extension for all systems no compiled kernels: those of the tests are there.
-    load = f"from lacuna_model.engine import Engine; Engine.load({coder_path.parent.name!r})"
-    subprocess.run([sys.executable, "-c", load], check=True, timeout=300)
     cache = tmp_path / "cache"
     for folder in ("models", "downloads", "kernels", "prepared", "speed"):
         (cache / folder).mkdir(parents=True)
-        for file in (cache_folder / folder).glob("*"):
+        for file in (prepared / folder).glob("*"):
             (cache / folder / file.name).symlink_to(file)
     pip = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}
     with without_service() as environment:

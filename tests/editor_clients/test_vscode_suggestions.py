@@ -66,17 +66,12 @@ async def test_the_next_word_and_the_next_line_can_be_accepted(code: VSCode, dae
     daemon.plan(fills=["if width < 0:\n        return None\n    return width * height"])
     file = await code.open("parts.py", AREA)
     await code.press("Alt+\\")
-    await code.shows(
-        "def area(width, height):", "    «if width < 0:»", "«        return None»", "«    return width * height»"
-    )
+    rest = ("«        return None»", "«    return width * height»")
+    await code.shows("def area(width, height):", "    «if width < 0:»", *rest)
     await code.press("Control+ArrowRight")
-    await code.shows(
-        "def area(width, height):", "    if« width < 0:»", "«        return None»", "«    return width * height»"
-    )
+    await code.shows("def area(width, height):", "    if« width < 0:»", *rest)
     await code.press("Alt+End")
-    await code.shows(
-        "def area(width, height):", "    if width < 0:", "«        return None»", "«    return width * height»"
-    )
+    await code.shows("def area(width, height):", "    if width < 0:", *rest)
     await until(lambda: counted(daemon).get("partly_accepted", 0) == before + 2)
     await code.saved(file, "def area(width, height):\n    if width < 0:\n\n")
 
@@ -218,10 +213,8 @@ async def test_the_status_bar_says_why_a_request_gets_no_suggestion(code: VSCode
     daemon.plan(fills=[""], status="deadline")
     await code.open("nothing.py", "a = ¦\n")
     await code.press("Alt+\\")
-    said = code.page.locator(".statusbar-item").filter(
-        has_text="nothing to suggest here: the model wrote nothing within"
-    )
-    await said.first.wait_for()
+    why = "nothing to suggest here: the model wrote nothing within"
+    await code.page.locator(".statusbar-item").filter(has_text=why).first.wait_for()
     daemon.plan(fills=["filled"])
     await code.press("Alt+\\")  # at the same place: what failed was not kept
     await code.shows("a = «filled»")

@@ -20,6 +20,8 @@ from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 from .service import Daemon
 
 log = logging.getLogger(__name__)
+# Of each encoding of positions: the codec, and the bytes of a code unit.
+CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
@@ -82,6 +84,11 @@ class Editor:
             await self.ready()
         return result
 
+    async def begin(self, text: str = "value = ¦\n", **options: object) -> None:
+        """Initialize without a pause before requests, and open a document."""
+        await self.initialize({"debounce": False} | options)
+        self.open(text)
+
     async def ready(self) -> None:
         """Wait until the engine is ready."""
         for _ in range(3000):
@@ -103,7 +110,7 @@ class Editor:
     def position(self) -> types.Position:
         """Where the cursor is, in this client's units."""
         *lines, head = re.split("\r\n|\r|\n", self.before)
-        codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[self.encoding]
+        codec, width = CODECS[self.encoding]
         return types.Position(len(lines), len(head.encode(codec)) // width)
 
     def open(self, text: str, name: str = "code.py", language: str = "python", uri: str = "") -> None:
@@ -166,16 +173,19 @@ class Editor:
             await asyncio.wrap_future(answer)
         return refused.value.code
 
+    def here(
+        self, *, invoked: bool = False, selected: types.SelectedCompletionInfo | None = None
+    ) -> types.InlineCompletionParams:
+        """What asks for inline completions at the cursor."""
+        kind = types.InlineCompletionTriggerKind.Invoked if invoked else types.InlineCompletionTriggerKind.Automatic
+        context = types.InlineCompletionContext(kind, selected)
+        return types.InlineCompletionParams(context, types.TextDocumentIdentifier(self.uri), self.position)
+
     async def items(
-        self, *, invoked: bool = False, selected: types.SelectedCompletionInfo | None = None, **changed: Any
+        self, *, invoked: bool = False, selected: types.SelectedCompletionInfo | None = None
     ) -> list[types.InlineCompletionItem]:
         """Inline completions at the cursor."""
-        kind = types.InlineCompletionTriggerKind.Invoked if invoked else types.InlineCompletionTriggerKind.Automatic
-        params = types.InlineCompletionParams(
-            types.InlineCompletionContext(kind, selected), types.TextDocumentIdentifier(self.uri), self.position
-        )
-        for name, value in changed.items():
-            setattr(params, name, value)
+        params = self.here(invoked=invoked, selected=selected)
         answer = await self.client.text_document_inline_completion_async(params)
         assert isinstance(answer, types.InlineCompletionList)
         return list(answer.items)
@@ -187,7 +197,7 @@ class Editor:
 
 def edited(text: str, edits: Any, encoding: str) -> str:
     """Return a text after some edits, which must not overlap."""
-    codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[encoding]
+    codec, width = CODECS[encoding]
     lines = re.split("(?<=\n)|(?<=\r)(?!\n)", text)
 
     def offset(position: types.Position) -> int:

@@ -23,14 +23,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import (
-    FillStats,
-    FollowChanges,
-    InfillRequest,
-    InfillResult,
-    ReadContext,
-    Snapshot,
-)
+from lacuna_model.core.params import FillStats, FollowChanges, InfillRequest, InfillResult, ReadContext, Snapshot
 from lacuna_server.wire.frames import Setup
 
 SCRIPT: dict[str, Any] = {

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Union
 
 from lsprotocol import types
@@ -26,6 +27,7 @@ async def titles(
     *,
     automatic: bool = False,
     only: list[types.CodeActionKind] | None = None,
+    diagnostics: Sequence[types.Diagnostic] = (),
 ) -> dict[str, types.CodeAction]:
     # lsprotocol parses every code action as a command.
     either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
@@ -35,14 +37,10 @@ async def titles(
         types.CodeActionParams(
             types.TextDocumentIdentifier(editor.uri),
             types.Range(types.Position(*start), types.Position(*end)),
-            types.CodeActionContext([], only=only, trigger_kind=kind),
+            types.CodeActionContext(list(diagnostics), only=only, trigger_kind=kind),
         )
     )
-    found = {}
-    for action in answer or ():
-        assert isinstance(action, types.CodeAction)
-        found[action.title] = action
-    return found
+    return {action.title: action for action in answer or () if isinstance(action, types.CodeAction)}
 
 
 async def test_applicable_actions_are_offered(editor: Editor, daemon: Daemon) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Union
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -12,6 +11,7 @@ from pygls.exceptions import JsonRpcException
 
 from .editor import Editor, until
 from .service import Daemon
+from .test_code_action import titles
 
 TEXT = "def f():\n    a = 1\n    b = 2\n"
 SPAN = {"start": {"line": 1, "character": 6}, "end": {"line": 1, "character": 8}}
@@ -118,23 +118,12 @@ async def test_the_unsaved_text_of_a_read_only_file_with_a_long_name_behind_a_li
     assert path.read_text() == "b = 2\n"
 
 
-async def actions(editor: Editor, *diagnostics: types.Diagnostic) -> dict[str, types.CodeAction]:
-    span = types.Range(types.Position(1, 0), types.Position(2, 0))
-    context = types.CodeActionContext(list(diagnostics))
-    params = types.CodeActionParams(types.TextDocumentIdentifier(editor.uri), span, context)
-    # lsprotocol parses every code action as a command.
-    either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
-    wire.register_structure_hook(either, lambda data, _: wire.structure(data, types.CodeAction))
-    found = await editor.client.text_document_code_action_async(params)
-    return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
-
-
 async def test_a_problem_is_offered_to_be_solved(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["    a = 10\n"])
     await editor.initialize()
     editor.open(TEXT)
     span = types.Range(types.Position(1, 4), types.Position(1, 5))
-    found = await actions(editor, types.Diagnostic(span, "a is too small"))
+    found = await titles(editor, (1, 0), (2, 0), diagnostics=[types.Diagnostic(span, "a is too small")])
     command = found["Solve: a is too small"].command
     assert command is not None
     (argument,) = command.arguments or ()
@@ -174,6 +163,6 @@ async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor, d
 
     await editor.initialize(change=asks, ready=False)
     editor.open(TEXT)
-    command = (await actions(editor))["Edit the selection by an instruction…"].command
+    command = (await titles(editor, (1, 0), (2, 0)))["Edit the selection by an instruction…"].command
     assert command is not None
     assert command.command == "lacuna.edit"

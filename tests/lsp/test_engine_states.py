@@ -1,8 +1,6 @@
 """The server while the model loads, after the engine is lost, and without any engine."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import groupby
 
 import pytest
@@ -15,38 +13,34 @@ from .service import Daemon
 AT_ONCE = {"debounce": False}
 
 
-@asynccontextmanager
-async def loading(daemon: Daemon) -> AsyncIterator[Editor]:
-    """An editor with an open document, whose engine loads until the daemon has another plan."""
-    daemon.kill()
-    daemon.plan(hold=True)
-    daemon.start()
-    async with started(daemon) as editor:
+async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command_waits(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    async with started(own_daemon) as editor:
         await editor.initialize(AT_ONCE, ready=False)
         editor.open("value = <<fill>>¦\n")
-        yield editor
-
-
-async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own_daemon: Daemon) -> None:
-    async with loading(own_daemon) as editor:
         assert await editor.suggest() == []
         await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
         await until(lambda: [status for status in editor.statuses if status.fraction == 0.5])
+        fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
+        filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
+        await until(lambda: heard(editor, "waits for the engine, half of it is there"))
         own_daemon.plan()
+        assert (await filling)["status"] == "applied"
+        assert editor.edited() == "value = filled\n"
         await editor.ready()
         assert await editor.suggest() == ["filled"]
-        (seen,) = editor.client.progress_reports.values()
-        assert [state for state, _ in groupby(editor.statuses, key=lambda status: status.state)] == [
-            "starting",
-            "loading",
-            "ready",
+        (seen,) = [
+            seen for seen in editor.client.progress_reports.values() if getattr(seen[0], "title", "") == "Lacuna"
         ]
+        states = [state for state, _ in groupby(editor.statuses, key=lambda status: status.state)]
+        assert states == ["starting", "loading", "ready"]
         half = next(status for status in editor.statuses if status.fraction == 0.5)
         assert (half.health, half.quiescent, half.message) == ("ok", False, "half of it is there")
         assert half.advice == ""
         assert editor.statuses[-1].quiescent
         assert isinstance(seen[0], types.WorkDoneProgressBegin)
-        assert seen[0].title == "Lacuna"
         await until(lambda: isinstance(seen[-1], types.WorkDoneProgressEnd))
         assert editor.messages == []
 
@@ -56,41 +50,6 @@ def heard(editor: Editor, message: str) -> bool:
     return any(
         getattr(one, "message", "") == message for seen in editor.client.progress_reports.values() for one in seen
     )
-
-
-async def test_a_command_waits_for_an_engine_that_loads_and_says_so(own_daemon: Daemon) -> None:
-    async with loading(own_daemon) as editor:
-        fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
-        filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
-        await until(lambda: heard(editor, "waits for the engine, half of it is there"))
-        own_daemon.plan()
-        assert (await filling)["status"] == "applied"
-        assert editor.edited() == "value = filled\n"
-
-
-async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon) -> None:
-    async with started(own_daemon, "--engine", own_daemon.running.url) as editor:
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
-        assert await editor.suggest() == ["filled"]
-        port = own_daemon.running.url.rpartition(":")[2]
-        own_daemon.kill()
-        await until(lambda: editor.messages)
-        # Meanwhile the server answers every request with an empty list.
-        for character in "abc":
-            editor.type(character)
-            assert await editor.suggest() == []
-        assert (await editor.command("lacuna.status"))["state"] == "lost"
-        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "error")
-        assert "`lacuna status`" in editor.statuses[-1].advice
-        assert editor.messages == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
-        own_daemon.start(int(port))
-        await editor.ready()
-        own_daemon.plan(fills=["back"])
-        editor.type(" + ")
-        assert await editor.suggest() == ["back"]
-        assert own_daemon.requests[-1]["text"] == "value = abc + \n"
-        assert len(editor.messages) == 1
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
@@ -123,7 +82,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
         assert await editor.suggest() == ["filled"]
 
 
-async def test_an_unreachable_engine_is_reported_once(own_daemon: Daemon) -> None:
+async def test_an_unreachable_engine_and_a_lost_one_are_each_reported_once_and_connected(own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     own_daemon.kill()
     async with started(own_daemon, "--engine", url) as editor:
@@ -139,7 +98,23 @@ async def test_an_unreachable_engine_is_reported_once(own_daemon: Daemon) -> Non
         own_daemon.start(int(url.rpartition(":")[2]))
         await editor.ready()
         assert await editor.suggest() == ["filled"]
-        assert len(editor.messages) == 1
+        own_daemon.kill()
+        await until(lambda: len(editor.messages) > 1)
+        # Meanwhile the server answers every request with an empty list.
+        for character in "abc":
+            editor.type(character)
+            assert await editor.suggest() == []
+        assert (await editor.command("lacuna.status"))["state"] == "lost"
+        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "error")
+        assert "`lacuna status`" in editor.statuses[-1].advice
+        assert editor.messages[1:] == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
+        own_daemon.start(int(url.rpartition(":")[2]))
+        await editor.ready()
+        own_daemon.plan(fills=["back"])
+        editor.type(" + ")
+        assert await editor.suggest() == ["back"]
+        assert own_daemon.requests[-1]["text"] == "value = abc + \n"
+        assert len(editor.messages) == 2
 
 
 async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -> None:

@@ -10,8 +10,6 @@ from lacuna_model.hub.atomic import ANSWERS
 from .editor import Editor, connected, until
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 def counted(daemon: Daemon) -> dict[str, int]:
     """The service's count of every kind of feedback."""
@@ -30,8 +28,7 @@ def as_json(editor: Editor, item: types.InlineCompletionItem) -> object:
 
 async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
+    await editor.begin()
     (item,) = await editor.items()
     shown = as_json(editor, item)
     editor.client.protocol.notify("textDocument/didShowCompletion", {"item": shown})
@@ -44,22 +41,11 @@ async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, d
         assert after.get(kind, 0) - before.get(kind, 0) == count
 
 
-async def test_typing_something_else_counts_as_a_rejection(editor: Editor, daemon: Daemon) -> None:
-    before = counted(daemon).get("rejected", 0)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    await editor.suggest()
-    editor.type("x")
-    await editor.suggest()
-    await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
-
-
 async def test_a_dismissed_suggestion_is_one_refusal(language_server: Path, daemon: Daemon) -> None:
     before = counted(daemon)
     async with connected(language_server) as editor:
         daemon.plan(fills=["first(words)", "second(words)", "third(words)"])
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
+        await editor.begin()
         items = await editor.items(invoked=True)
         for item in items:
             shown = as_json(editor, item)
@@ -75,8 +61,7 @@ async def test_a_dismissed_suggestion_is_one_refusal(language_server: Path, daem
 
 async def test_a_taken_suggestion_that_is_edited_is_not_refused(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
+    await editor.begin()
     (item,) = await editor.items()
     editor.type(str(item.insert_text))
     assert item.command is not None
@@ -91,8 +76,7 @@ async def test_a_taken_suggestion_that_is_edited_is_not_refused(editor: Editor, 
 
 async def test_a_move_of_the_cursor_rejects_nothing(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\nother = 1\n")
+    await editor.begin("value = ¦\nother = 1\n")
     assert await editor.suggest() == ["filled"]
     editor.before, editor.after = "value = \nother = 1", "\n"
     await editor.suggest()
@@ -103,8 +87,7 @@ async def test_a_move_of_the_cursor_rejects_nothing(editor: Editor, daemon: Daem
 
 async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\nprint('a')\n")
+    await editor.begin("value = ¦\nprint('a')\n")
     document = {"textDocument": {"uri": editor.uri}}
     place = {"start": {"line": 0, "character": 8}, "end": {"line": 0, "character": 8}}
     for command in (
@@ -122,17 +105,18 @@ async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(edit
     assert rejected(daemon, before) == 0
 
 
-async def test_what_was_done_with_suggestions_is_kept_when_the_editor_goes(
+async def test_typing_something_else_is_a_rejection_which_is_kept_when_the_editor_goes(
     language_server: Path, daemon: Daemon
 ) -> None:
+    before = counted(daemon)
     file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
     async with connected(language_server) as editor:
         daemon.plan(fills=["first(words)"])
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
+        await editor.begin()
         assert await editor.suggest() == ["first(words)"]
         editor.type("other")
         await editor.suggest()
+        await until(lambda: rejected(daemon, before) == 1)
         assert not file.exists()
     await until(file.exists)
     assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}

@@ -86,8 +86,7 @@ async def test_a_bad_request_is_refused_with_a_reason(
 
 async def test_a_suggestion_in_the_same_document_does_not_end_a_fill(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=20, pause=0.02)
-    await editor.initialize({"debounce": False})
-    editor.open("value = ¦\nother = <<fill>>\n")
+    await editor.begin("value = ¦\nother = <<fill>>\n")
     fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
     filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
     await until(lambda: daemon.requests)

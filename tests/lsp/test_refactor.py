@@ -48,19 +48,6 @@ async def test_a_template_edits_a_folder_after_a_preview(
     assert all(note.needs_confirmation for note in annotations.values())
 
 
-async def test_the_editors_text_of_an_open_document_is_refactored(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
-    daemon.plan(fills=["30"])
-    project(tmp_path)
-    await editor.initialize(folder=tmp_path)
-    editor.open("x = get(new)\n", uri=(tmp_path / "b.py").as_uri())
-    await editor.command("lacuna.refactor", TEMPLATE)
-    change = documents(editor.applied[0].edit)["b.py"]
-    assert change.text_document.version == editor.version
-    assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
-
-
 async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_editor(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:

@@ -1,6 +1,4 @@
-import asyncio
-
-from .editor import Editor, until
+from .editor import Editor
 from .service import Daemon
 
 SPAN = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 7}}
@@ -30,18 +28,3 @@ async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daem
     arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
     assert await editor.command("lacuna.regenerate", arguments) == {"status": "offered", "alternatives": ["new"]}
     assert editor.asked == editor.applied == []
-
-
-async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["new"], steps=20, pause=0.02)
-    editor.answers = ["1: "]
-    await editor.initialize()
-    editor.open("a = old¦\n")
-    command = asyncio.ensure_future(
-        editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": SPAN})
-    )
-    await until(lambda: daemon.requests)
-    editor.type("er")
-    assert (await command)["status"] == "stale"
-    assert editor.applied == []
-    assert editor.messages == ["Lacuna: Regenerate: nothing was edited, /work/code.py has changed meanwhile"]

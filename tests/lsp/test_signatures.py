@@ -19,8 +19,7 @@ def tell(editor: Editor, *signatures: dict[str, str]) -> None:
 
 
 async def test_what_other_servers_say_travels_with_the_request(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("sheet = glue(¦\n")
+    await editor.begin("sheet = glue(¦\n")
     tell(editor, GLUE, {"server": "paperls", "name": "blank", "text": " \n"})
     await editor.suggest()
     (signature,) = daemon.requests[0]["signatures"]
@@ -30,8 +29,7 @@ async def test_what_other_servers_say_travels_with_the_request(editor: Editor, d
 
 
 async def test_long_and_many_answers_are_cut(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("sheet = glue(¦\n")
+    await editor.begin("sheet = glue(¦\n")
     tell(editor, *[GLUE | {"text": "x" * 100_000 + "\n" * 100 + "y"}] * 100)
     await editor.suggest()
     told = daemon.requests[0]["signatures"]
@@ -48,12 +46,11 @@ async def test_a_setting_turns_it_off(editor: Editor, daemon: Daemon) -> None:
 
 
 async def test_it_holds_for_lines_near_by_alone(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("sheet = glue(¦\n")
+    await editor.begin("sheet = glue(¦\n")
     tell(editor, GLUE)
     editor.type("1)\nb = ")
     await editor.suggest()
     assert len(daemon.requests[0]["signatures"]) == 1
     editor.type("1\nc = 2\nd = ")
     await editor.suggest()
-    assert "signatures" not in daemon.requests[-1] or not daemon.requests[-1]["signatures"]
+    assert not daemon.requests[-1].get("signatures")

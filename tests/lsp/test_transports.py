@@ -21,8 +21,7 @@ AT_ONCE = {"debounce": False}
 
 async def test_a_server_on_stdio_ends_as_lsp_requires(daemon: Daemon) -> None:
     async with started(daemon) as editor:
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
+        await editor.begin()
         assert await editor.suggest() == ["filled"]
         server = editor.client._server
     assert server is not None
@@ -87,13 +86,18 @@ async def test_another_user_gets_nothing_from_any_listening_transport(
     assert said_to_stranger(str(urlsplit(websocket_url).port)).startswith("HTTP/1.1 401")
 
 
-async def test_a_websocket_without_a_token_of_yours_has_one_that_is_printed(websocket_url: str) -> None:
+async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(
+    websocket_url: str,
+) -> None:
     parts = urlsplit(websocket_url)
     assert len(parse_qs(parts.query)["token"][0]) >= 32
     with pytest.raises(InvalidStatus) as refused:
         await connect(f"ws://{parts.netloc}/")
     assert refused.value.response.status_code == 401
     await (await connect(websocket_url)).close()
+    with pytest.raises(InvalidStatus):
+        await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
+    await (await connect(websocket_url, origin="https://editor.example")).close()  # type: ignore[arg-type]
 
 
 async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
@@ -119,13 +123,6 @@ def websocket_url(daemon: Daemon) -> Iterator[str]:
     process.terminate()
     process.wait()
     process.stderr.close()
-
-
-async def test_a_web_page_may_not_connect_unless_its_origin_is_allowed(websocket_url: str) -> None:
-    with pytest.raises(InvalidStatus):
-        await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
-    allowed = await connect(websocket_url, origin="https://editor.example")  # type: ignore[arg-type]
-    await allowed.close()
 
 
 def test_torch_is_never_loaded() -> None:

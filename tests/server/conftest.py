@@ -34,20 +34,32 @@ def scripted_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
     """Starts a service in a process, with a factory of the scripted engine. No weights are on the machine.
 
     ``open_files`` is the limit of open files of its process.
     """
-    (scripted_engine / "runtime").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(scripted_engine / "runtime"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(scripted_engine / "state"))
-    monkeypatch.setenv("LACUNA_CACHE", str(scripted_engine / "cache"))
-    with ExitStack() as stack:
+    yield from _serve(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """Such a service, which the tests of a module share."""
+    for serve in _serve(tmp_path_factory.mktemp("service")):
+        yield serve("load")
+
+
+def _serve(folder: Path) -> Iterator[Serve]:
+    (folder / "runtime").mkdir(mode=0o700)
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "scripted"))
+        patch.setenv("XDG_RUNTIME_DIR", str(folder / "runtime"))
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.setenv("LACUNA_CACHE", str(folder / "cache"))
 
         def start(factory: str, *, open_files: int = 0, **settings: object) -> Address:
             lines = [f"{name} = {value}\n" for name, value in settings.items()]
-            config = scripted_engine / "service.toml"  # as lacuna.toml it would be the settings of the test's project
+            config = folder / "service.toml"  # as lacuna.toml it would be the settings of the test's project
             config.write_text("".join((f'engine = "scripted_engine:{factory}"\nport = 0\n', *lines)))
             command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
             if open_files:
@@ -89,11 +101,10 @@ async def machine(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
         yield Front(address, count)
 
 
-@pytest.fixture(params=["machine", pytest.param("cluster", marks=pytest.mark.ray)])
-def front(request: pytest.FixtureRequest) -> Front:
-    """The service on one machine, and then that on a cluster: both speak the same protocol."""
-    served: Front | LiveCluster = request.getfixturevalue(request.param)
-    return Front(served.address, served.count)
+@pytest.fixture
+def front(machine: Front) -> Front:
+    """The service that speaks the protocol; ``test_live.py`` of a cluster runs the same tests with a cluster."""
+    return machine
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from socket import socket
 from typing import Any, TypeVar
 
 import msgspec
+import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -19,6 +21,8 @@ from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, Serv
 
 M = TypeVar("M", bound=ServerMessage)
 TIMEOUT_S = 30
+# The time that unfinished responses have at the end.
+LAST_S = 3
 
 
 @asynccontextmanager
@@ -26,16 +30,36 @@ async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tupl
     """Yield the service and its address, ``127.0.0.1:PORT``. Its own clients send ``token_of_start`` as their token."""
     settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
     service = Service(settings)
-    server = web_server(build(service, token_of_start), settings)
     listener = listen(settings)
     service.start()
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    async with listening(web_server(build(service, token_of_start), settings), listener):
+        try:
+            yield service, f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            await service.close()
+
+
+@asynccontextmanager
+async def listening(server: uvicorn.Server, *listeners: socket) -> AsyncIterator[int]:
+    """Run a web server, and yield its port. It ends with its last connection, without the pauses that uvicorn makes."""
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(list(listeners) or None)
+    await server.on_tick(0)
     try:
-        yield service, f"127.0.0.1:{listener.getsockname()[1]}"
+        yield server.servers[0].sockets[0].getsockname()[1]
     finally:
-        await service.close()
         server.should_exit = True
-        await serving
+        for one in server.servers:
+            one.close()
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                while server.server_state.connections or server.server_state.tasks:
+                    await asyncio.sleep(0.005)
+        for listener in listeners:
+            listener.close()
 
 
 class Talk:

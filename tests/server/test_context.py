@@ -1,5 +1,4 @@
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -57,10 +56,3 @@ def test_an_unsaved_text_is_read_from_stdin(
         code, out, _ = lacuna(capfd, project / "new.py", "--at", "6:23", "--stdin", "--json")
     (only,) = json.loads(out)["snippets"]
     assert (code, only["reason"]) == (0, "defines `Account`, used at line 6")
-
-
-def test_the_real_command_refuses_a_place_outside_the_file(project: Path) -> None:
-    command = [sys.executable, "-m", "lacuna_server", "context", str(project / "main.py"), "--at", "9:0"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "line 9 is outside" in ended.stderr

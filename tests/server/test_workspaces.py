@@ -9,7 +9,6 @@ import pytest
 
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire import protocol
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import Error, Infill, Open, Result, Welcome
 from lacuna_server.worker.tickets import Ticket
@@ -34,29 +33,20 @@ def first_fill(result: Result) -> str:
     return result.result.fills[0]
 
 
-async def test_the_workspace_of_a_client_with_the_token_is_read(workspace: str) -> None:
-    async with live(token_of_start=TOKEN) as (_, address), talk(address, **sending(TOKEN)) as (talking, _):
-        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
-        assert first_fill(await talking.receive(Result)) == SECRET
-
-
-@pytest.mark.parametrize("token", ["", "a wrong one", TOKEN[:-1], TOKEN + "x"])
-@pytest.mark.parametrize("subprotocol", [protocol.JSON, protocol.MSGPACK])
-async def test_the_workspace_of_any_other_client_is_not_read(workspace: str, token: str, subprotocol: str) -> None:
-    async with (
-        live(token_of_start=TOKEN) as (_, address),
-        talk(address, subprotocol=subprotocol, **sending(token)) as (talking, _),
-    ):
-        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
-        refused = await talking.receive(Error)
-        assert (refused.code, refused.uri) == ("unauthorized", "a")
-        assert "service.json" in refused.message
-        assert "Authorization: Bearer" in refused.message
-        await talking.send(infill("1", "a"))
-        assert (await talking.receive(Error)).code == "unknown_document"
-        # A text that the client itself sends is still filled.
-        await talking.send(opened("b", "READ"), infill("2", "b"))
-        assert first_fill(await talking.receive(Result)) == "no workspace"
+async def test_the_workspace_of_any_other_client_is_not_read(workspace: str) -> None:
+    async with live(token_of_start=TOKEN) as (_, address):
+        for token in ("", "a wrong one", TOKEN[:-1], TOKEN + "x"):
+            async with talk(address, **sending(token)) as (talking, _):
+                await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
+                refused = await talking.receive(Error)
+                assert (refused.code, refused.uri) == ("unauthorized", "a")
+                assert "service.json" in refused.message
+                assert "Authorization: Bearer" in refused.message
+                await talking.send(infill("1", "a"))
+                assert (await talking.receive(Error)).code == "unknown_document"
+                # A text that the client itself sends is still filled.
+                await talking.send(opened("b", "READ"), infill("2", "b"))
+                assert first_fill(await talking.receive(Result)) == "no workspace"
 
 
 async def test_a_session_that_is_resumed_without_the_token_reads_no_workspace(workspace: str) -> None:
@@ -134,26 +124,18 @@ async def test_a_service_that_other_machines_reach_reads_no_workspace(workspace:
         assert first_fill(await talking.receive(Result)) == "no workspace"
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/infill", {"input_prefix": "READ", "input_suffix": "", "n_predict": 1}),
-        ("/v1/completions", {"model": "m", "prompt": "READ", "suffix": "", "max_tokens": 1}),
-        ("/v1/fim/completions", {"model": "m", "prompt": "READ", "suffix": "", "max_tokens": 1}),
-    ],
-)
-@pytest.mark.parametrize("token", ["", TOKEN])
-async def test_no_http_request_names_a_workspace(
-    workspace: str, token: str, path: str, body: dict[str, object]
-) -> None:
+async def test_no_http_request_names_a_workspace(workspace: str) -> None:
+    infill = {"input_prefix": "READ", "input_suffix": "", "n_predict": 1}
+    fill = {"model": "m", "prompt": "READ", "suffix": "", "max_tokens": 1}
+    named = {name: workspace for name in ("workspace", "root", "folder", "cwd")}
     async with (
         live(token_of_start=TOKEN) as (_, address),
         httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False, timeout=60) as client,
     ):
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        named = {name: workspace for name in ("workspace", "root", "folder", "cwd")}
-        for more in ({}, named, {"path": f"{workspace}/private"}):
-            answer = await client.post(path, json=body | more, headers=headers)
-            assert SECRET not in answer.text
-            assert answer.status_code in (200, 400)
-        assert "no workspace" in (await client.post(path, json=body, headers=headers)).text
+        for headers in ({}, {"Authorization": f"Bearer {TOKEN}"}):
+            for path, body in (("/infill", infill), ("/v1/completions", fill), ("/v1/fim/completions", fill)):
+                for more in ({}, named, {"path": f"{workspace}/private"}):
+                    answer = await client.post(path, json=body | more, headers=headers)
+                    assert SECRET not in answer.text
+                    assert answer.status_code in (200, 400)
+                assert "no workspace" in (await client.post(path, json=body, headers=headers)).text

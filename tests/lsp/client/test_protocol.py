@@ -2,15 +2,15 @@
 
 import asyncio
 import gc
+import json
 import logging
 import weakref
-from concurrent.futures import Future
-from typing import Any
 
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcException
 
+from lacuna_lsp.client.news import News
 from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
 
@@ -73,31 +73,6 @@ async def test_an_answer_that_nobody_waits_for_is_dropped(
     assert (await second).applied
 
 
-@pytest.mark.parametrize(
-    ("error", "traced"),
-    [
-        (JsonRpcException("a.py is not open", types.ErrorCodes.InvalidParams), False),
-        (JsonRpcRequestCancelled(), False),
-        (JsonRpcInternalError("a fault"), True),
-        (ZeroDivisionError("a fault"), True),
-    ],
-    ids=["refusal", "cancelled", "internal error", "fault"],
-)
-async def test_a_refusal_is_one_line_of_the_log_and_a_fault_has_its_traceback(
-    server: Server, error: Exception, traced: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    failed: Future[Any] = Future()
-    failed.set_exception(error)
-    with caplog.at_level(logging.INFO):
-        server.protocol._send_handler_result(failed, msg_id="1")
-    (record,) = [record for record in caplog.records if not record.getMessage().startswith("Sending data")]
-    assert (record.exc_info is not None, record.levelno >= logging.ERROR) == (traced, traced)
-    assert traced or "\n" not in record.getMessage()
-    writer = server.protocol.writer
-    assert isinstance(writer, Sent)
-    assert any(b'"error"' in message for message in writer.messages)
-
-
 async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -120,6 +95,28 @@ async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> N
         await asyncio.sleep(0)
     assert server.protocol._request_futures == {}
     assert server.protocol._result_types == {}
+
+
+async def test_nothing_is_kept_of_a_progress_bar_that_has_ended(server: Server) -> None:
+    capabilities = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+    server.protocol.client_capabilities = capabilities
+    writer = server.protocol.writer
+    assert isinstance(writer, Sent)
+    showing = asyncio.create_task(server.loading.run())
+    for _ in range(3):
+        server.loading.hear(News("loading"))
+        server.loading.hear(News("ready"))
+        kinds = list[object]()
+        while "end" not in kinds:
+            await asyncio.sleep(0)
+            while writer.messages:
+                message = json.loads(writer.messages.pop(0).partition(b"\r\n\r\n")[2])
+                if message["method"] == types.WINDOW_WORK_DONE_PROGRESS_CREATE:
+                    answer(server, message["id"], result=None)
+                else:
+                    kinds.append(message["params"]["value"]["kind"])
+    showing.cancel()
+    assert server.work_done_progress.tokens == {}
 
 
 async def test_nothing_is_kept_of_a_client_that_has_gone() -> None:

@@ -10,17 +10,10 @@ from lacuna_lsp.client.settings import EDITOR, parse
 from lacuna_server.wire.layers import SettingsLayer
 
 
-def test_without_settings_the_defaults_apply() -> None:
-    assert parse(None) == SettingsLayer(EDITOR)
-    assert parse({}) == SettingsLayer(EDITOR)
-    assert parse({"port": None}) == SettingsLayer(EDITOR)
-
-
-def test_an_empty_object_may_be_a_list_as_lua_writes_it() -> None:
-    assert parse([]) == parse({"lacuna": []}) == SettingsLayer(EDITOR)
-
-
-def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
+def test_settings_have_names_in_camel_case_and_may_be_nested_or_absent() -> None:
+    of_nothing: tuple[object, ...] = (None, {}, {"port": None}, [], {"lacuna": []})
+    for values in of_nothing:  # Lua writes an empty object as a list
+        assert parse(values) == SettingsLayer(EDITOR)
     wanted = SettingsLayer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
     assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == wanted
@@ -73,31 +66,18 @@ def configured(tmp_path: Path, daemon: Daemon) -> tuple[Mapping[str, str], Path,
     return daemon.environment | {"XDG_CONFIG_HOME": str(tmp_path / "config")}, own, project
 
 
-async def test_the_files_are_read_and_the_editor_goes_before_them(
+async def test_the_files_are_read_the_editor_goes_before_them_and_what_is_wrong_is_shown(
     configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
 ) -> None:
     environment, own, project = configured
-    own.write_text("debounce = false\nmax_tokens = 7\ncandidates = 2\n")
-    project.write_text("max_tokens = 8\ncandidates = 4\n")
+    own.write_text("debounce = false\nmax_tokns = 7\nmax_tokens = 7\nworkspace = false\n")
+    project.write_text('max_tokens = 8\ncandidates = 4\nengine = "evil:load"\n')
     async with launched(environment) as editor:
         await editor.initialize({"candidates": 1}, folder=project.parent)
-        editor.open("value = ¦\n")
+        editor.open("value = ¦\n", uri=(project.parent / "code.py").as_uri())
         assert await editor.suggest(invoked=True) == ["filled"]
-        assert (daemon.requests[0]["regions"][0]["max_tokens"], daemon.requests[0]["task"]["candidates"]) == (8, 1)
-        assert editor.messages == []
-
-
-async def test_what_is_wrong_in_a_file_is_shown_and_the_rest_holds(
-    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
-) -> None:
-    environment, own, project = configured
-    own.write_text("debounce = false\nmax_tokns = 7\n")
-    project.write_text('max_tokens = 8\nengine = "evil:load"\n')
-    async with launched(environment) as editor:
-        await editor.initialize(folder=project.parent)
-        editor.open("value = ¦\n")
-        assert await editor.suggest() == ["filled"]
-        assert daemon.requests[0]["regions"][0]["max_tokens"] == 8
+        (request,) = daemon.requests
+        assert (request["regions"][0]["max_tokens"], request["task"]["candidates"], request["workspace"]) == (8, 1, "")
         assert editor.messages == [
             f"Lacuna: {own}: unknown key 'max_tokns', did you mean max_tokens?",
             f"Lacuna: {project}: engine cannot be set by a project, only in your own {own}",
@@ -120,18 +100,6 @@ async def test_the_status_says_what_files_and_the_editor_turn_off(
         await until(lambda: editor.statuses[-1].enabled)
         assert not editor.statuses[-1].automatic
         assert await editor.suggest(invoked=True) == ["filled"]
-
-
-async def test_a_workspace_that_is_not_to_be_read(
-    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
-) -> None:
-    environment, own, project = configured
-    own.write_text("debounce = false\nworkspace = false\n")
-    async with launched(environment) as editor:
-        await editor.initialize(folder=project.parent)
-        editor.open("value = ¦\n", uri=(project.parent / "code.py").as_uri())
-        assert await editor.suggest() == ["filled"]
-        assert daemon.requests[0]["workspace"] == ""
 
 
 async def test_open_documents_follow_the_settings_and_the_folders(

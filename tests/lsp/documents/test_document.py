@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
+from tests.lsp.editor import CODECS
 
 from lacuna_lsp.documents.document import (
     MAX_EDITS,
@@ -72,9 +73,7 @@ class Naive:
     """A client's copy of the text, stored as code units, so that an edit can split a surrogate pair."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
-        self.codec, self.width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[
-            encoding
-        ]
+        self.codec, self.width = CODECS[encoding]
         self.units = text.encode(self.codec)
 
     @property
@@ -86,12 +85,9 @@ class Naive:
         found = []
         for row, line in enumerate(self.lines()):
             body = line.rstrip("\r\n")
-            columns = {
-                len(body[:index].encode(self.codec, "surrogatepass")) // self.width for index in range(len(body) + 1)
-            }
-            if self.width == 2:
-                columns = set(range(len(body.encode(self.codec, "surrogatepass")) // 2 + 1))
-            found += [(row, column) for column in sorted(columns)]
+            ends = [len(body[:index].encode(self.codec, "surrogatepass")) for index in range(len(body) + 1)]
+            columns = range(ends[-1] // 2 + 1) if self.width == 2 else sorted({end // self.width for end in ends})
+            found += [(row, column) for column in columns]
         return found
 
     def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:

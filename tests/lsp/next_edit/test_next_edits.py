@@ -1,6 +1,7 @@
 """The state of next edits, without a language server."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,6 +52,17 @@ class Typing:
         return shown.offer.new if shown is not None else ""
 
 
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[str], None]) -> None:
+    """Do something, with the document's URI, while a document is searched."""
+    own = next_edits.offers
+
+    def searched(change: RecentChange, uri: str, *given: Any, **more: Any) -> list[Offer]:
+        act(uri)
+        return own(change, uri, *given, **more)
+
+    monkeypatch.setattr(next_edits, "offers", searched)
+
+
 async def test_a_client_that_sends_whole_texts_gets_the_same_offers() -> None:
     typing = Typing(USES + FILLER * 10)
     typing.change(types.TextDocumentContentChangeWholeDocument((USES + FILLER * 10).replace("old", "new", 1)))
@@ -88,17 +100,14 @@ async def test_another_document_that_is_closed_or_edited_meanwhile_gets_no_offer
     other = ClientDocument("file:///b.py", "keep(old_name, 1)\n", 1, "python", "utf-16")
     typing.open(other)
     typing.replace(0, 1, "from web import new_name\n")
-    own = next_edits.offers
 
-    def searched(change: RecentChange, uri: str, *given: Any, **more: Any) -> list[Offer]:
-        found = own(change, uri, *given, **more)
+    def change(uri: str) -> None:
         if uri == other.uri and event == "closed":
             del typing.session.documents[other.uri]
         if uri == other.uri and event == "edited":
             other.apply([types.TextDocumentContentChangeWholeDocument("other()\n")], 2)
-        return found
 
-    monkeypatch.setattr(next_edits, "offers", searched)
+    meanwhile(monkeypatch, change)
     assert await typing.offered(others=True) == ("keep(new_name, 1)\n" if event == "none" else "")
 
 
@@ -113,15 +122,14 @@ async def test_a_closed_document_is_forgotten() -> None:
 async def test_a_document_that_is_closed_while_it_is_searched_gets_no_offer(
     again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing, own = Typing(), next_edits.offers
+    typing = Typing()
 
-    def searched(*given: Any, **more: Any) -> list[Offer]:
+    def close(uri: str) -> None:
         typing.close()
         if again:
             typing.open(ClientDocument("file:///a.py", "other()\n", typing.document.version, "python", "utf-8"))
-        return own(*given, **more)
 
-    monkeypatch.setattr(next_edits, "offers", searched)
+    meanwhile(monkeypatch, close)
     typing.replace(0, 1, "import new_name\n")
     assert await typing.offered() == ""
     assert typing.edits.counts.offered == 0

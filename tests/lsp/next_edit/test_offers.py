@@ -1,7 +1,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import pytest
 
 from lacuna_lsp.client.client_session import UnfinishedError
@@ -37,13 +36,8 @@ def offered(old: str, new: str, past: tuple[PastChange, ...] = (), language: str
     rows = old.splitlines(), new.splitlines()
     known = language_for(name=language) if language else None
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
-    return offers(
-        RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known),
-        "file:///a",
-        new,
-        past,
-        where="here",
-    )
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known)
+    return offers(change, "file:///a", new, past, where="here")
 
 
 def test_neighbouring_lines_are_one_offer_of_whole_lines() -> None:
@@ -220,8 +214,3 @@ def test_the_window_is_below_the_change_or_around_the_cursor() -> None:
 
 def test_a_probability_grows_with_the_log_probability_and_has_no_extremes() -> None:
     assert probability(-1e6) == probability(LEAST) < probability(-2.0) < probability(0.0) < 1.0
-
-
-def test_the_offer_is_known_again_by_its_texts() -> None:
-    one = Offer("u", 1, 2, " a\n", " b\n", 0.5)
-    assert msgspec.structs.replace(one, row=9).key == one.key

@@ -5,8 +5,6 @@ import asyncio
 from tests.lsp.editor import Editor, until
 from tests.lsp.service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 def places(daemon: Daemon) -> list[tuple[str, str]]:
     """The prefix and the suffix of every read-ahead request."""

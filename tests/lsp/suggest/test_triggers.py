@@ -6,6 +6,7 @@ from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor, Shape, shape, sure_par
 
 TEXT = "total(first, second)\nreturn total"
 LINES = (0.5, 0.2)
+Words = tuple[tuple[int, float], ...]
 WORDS = ((5, 0.9), (6, 0.8), (11, 0.7), (12, 0.6))
 
 
@@ -43,37 +44,28 @@ def test_the_multiline_setting_overrides_the_shape() -> None:
 
 @pytest.mark.parametrize(
     ("at_least", "shown"),
-    [
-        (0.95, ""),
-        (0.9, "total"),
-        (0.7, "total(first"),
-        (0.5, "total(first, second)"),
-        (0.2, TEXT),
-    ],
+    [(0.95, ""), (0.9, "total"), (0.7, "total(first"), (0.5, "total(first, second)"), (0.2, TEXT)],
 )
 def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown: str) -> None:
     assert sure_part(TEXT, LINES, WORDS, at_least) == shown
 
 
-def test_a_cut_keeps_no_half_of_a_line_end() -> None:
-    assert sure_part("first()\r\nsecond()\r\nthird()", (0.9, 0.8, 0.2), (), 0.5) == "first()\r\nsecond()"
+@pytest.mark.parametrize(
+    ("text", "lines", "words", "at_least", "shown"),
+    [
+        ("first()\r\nsecond()\r\nthird()", (0.9, 0.8, 0.2), (), 0.5, "first()\r\nsecond()"),  # no half of a line end
+        ("\n    a = load(path)\n", (0.1, 0.1), (), 0.4, ""),  # an end of line that nobody typed
+        ("a.bcd(efgh)", (0.1,), ((1, 0.9), (2, 0.9), (5, 0.3)), 0.5, ""),  # a few characters are not worth a cut
+        (TEXT, (), (), 1.0, TEXT),  # without a judgement
+    ],
+)
+def test_what_is_cut(text: str, lines: tuple[float, ...], words: Words, at_least: float, shown: str) -> None:
+    assert sure_part(text, lines, words, at_least) == shown
 
 
 def test_what_is_typed_counts_as_right() -> None:
     assert sure_part(TEXT, LINES, WORDS, 0.7, typed=len("total(first")) == "total(first, second)"
     assert sure_part(TEXT, LINES, WORDS, 0.4, typed=len("total(first, second)\n")) == TEXT
-
-
-def test_an_end_of_line_that_nobody_typed_makes_nothing_likelier() -> None:
-    assert sure_part("\n    a = load(path)\n", (0.1, 0.1), (), 0.4) == ""
-
-
-def test_a_few_characters_are_not_worth_a_cut() -> None:
-    assert sure_part("a.bcd(efgh)", (0.1,), ((1, 0.9), (2, 0.9), (5, 0.3)), 0.5) == ""
-
-
-def test_without_a_judgement_all_is_shown() -> None:
-    assert sure_part(TEXT, (), (), 1.0) == TEXT
 
 
 def test_the_places_of_the_dial_differ_as_their_names_say() -> None:

@@ -6,8 +6,6 @@ from lsprotocol import types
 from tests.lsp.editor import Editor, until
 from tests.lsp.service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 def happened(daemon: Daemon, what: str) -> int:
     return [event["event"] for event in daemon.log].count(what)
@@ -18,8 +16,7 @@ async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another
 ) -> None:
     """The model writes line feeds and spaces; the file has other line endings, and tabs."""
     daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("def one():\r\n\tpass\r\n\r\ndef read(path):¦\r\n")
+    await editor.begin("def one():\r\n\tpass\r\n\r\ndef read(path):¦\r\n")
     answers = [asyncio.ensure_future(editor.suggest())]
     await until(lambda: happened(daemon, "step") >= 6)
     editor.type("\r\n\ta")
@@ -28,29 +25,10 @@ async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another
     assert happened(daemon, "start") == 1
 
 
-async def test_a_fill_ends_once_the_user_types_something_else(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    older = asyncio.ensure_future(editor.suggest())
-    await until(lambda: happened(daemon, "step") >= 3)
-    daemon.plan(fills=["um(first)"])
-    editor.type("s")
-    assert await editor.suggest() == ["um(first)"]
-    assert await older == []
-    assert [request["text"] for request in daemon.requests] == ["value = \n", "value = s\n"]
-
-
 async def test_a_fill_that_a_cancelled_request_began_serves_the_next_one(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    params = types.InlineCompletionParams(
-        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
-        types.TextDocumentIdentifier(editor.uri),
-        editor.position,
-    )
-    await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, lambda: happened(daemon, "step") >= 3)
+    await editor.begin()
+    await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.here(), lambda: happened(daemon, "step") >= 3)
     editor.type("to")
     assert await editor.suggest() == ["tal(first, second)"]
     assert happened(daemon, "start") == 1
@@ -58,8 +36,7 @@ async def test_a_fill_that_a_cancelled_request_began_serves_the_next_one(editor:
 
 async def test_the_first_line_is_shown_before_the_others_are_written(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("def read(path):¦\n")
+    await editor.begin("def read(path):¦\n")
     assert await editor.suggest() == ["\n    a = load(path)"]
     assert happened(daemon, "done") == 0
     editor.type("\n    a = ")
@@ -74,16 +51,14 @@ async def test_the_first_line_is_shown_before_the_others_are_written(editor: Edi
 
 async def test_a_block_whose_first_line_is_unsure_is_not_written_to_its_end(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1, confidence=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("def read(path):¦\n")
+    await editor.begin("def read(path):¦\n")
     assert await editor.suggest() == []
     await until(lambda: happened(daemon, "stopped"))
     assert happened(daemon, "done") == 0
 
 
 async def test_a_request_that_the_user_waits_for_takes_more_time_and_not_any(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
+    await editor.begin()
     await editor.suggest()
     await editor.suggest(invoked=True)
     automatic, invoked = (request["task"]["due_ms"] for request in daemon.requests)
@@ -92,8 +67,7 @@ async def test_a_request_that_the_user_waits_for_takes_more_time_and_not_any(edi
 
 async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(unread=200)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
+    await editor.begin()
     editor.type("x")
     assert await editor.suggest() == ["filled"]
     await until(lambda: [event["event"] for event in daemon.log][-1:] == ["ahead"])

@@ -4,25 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.server.agents.test_tools import Engine
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_server.agents.folders import Folders
 from lacuna_server.agents.tools import Tools
 
 CODE = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
 LONGER = "def one():\n    x = 1\n    return x\n"
 Make = Callable[..., Tools]
-
-
-class Engine:
-    """Rewrites every region as the next of some texts."""
-
-    def __init__(self, *fills: str) -> None:
-        self.fills = list(fills)
-
-    def fill(self, request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", tuple(self.fills.pop(0) for _ in request.regions), FillStats())
 
 
 @pytest.fixture
@@ -73,14 +63,6 @@ def test_an_old_version_is_refused_even_where_no_line_has_moved(make: Make, path
     path.write_text(CODE.replace("3", "4"))
     with pytest.raises(RequestError, match=f"is not version {shown.version} any more"):
         tools.edit("code.py", "1:2", "x", version=shown.version)
-
-
-def test_a_file_that_someone_else_changed_is_noticed(make: Make, path: Path) -> None:
-    tools = make("def two():\n    return 22\n")
-    tools.edit("code.py", "5:6", "twice")
-    path.write_text("import os\n\n" + CODE)
-    with pytest.raises(RequestError, match="from line 1 on"):
-        tools.edit("code.py", "5:6", "twice", apply=True)
 
 
 def test_lines_that_change_places_are_noticed(make: Make, path: Path) -> None:

@@ -37,14 +37,15 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "LACUNA_STATE": str(tmp_path / "state")}
 
 
-async def use(client: Client, folder: Path) -> None:
-    """What an agent does: look at the tools, edit, be refused, and apply."""
+async def use(client: Client, folder: Path, message: str) -> None:
+    """What an agent does: look at the tools, edit, be refused, and apply. The engine answers with a message."""
     assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
     arguments: dict[str, Any] = {"path": "code.py", "lines": "1:1", "instruction": "count"}
     shown = await client.call_tool("edit", arguments)
     assert not shown.is_error
     assert shown.structured_content is not None
     assert "+scripted = 1" in shown.structured_content["diff"]
+    assert shown.structured_content["message"] == message
     assert (folder / "code.py").read_text() == "a = 1\nb = <<fill>>\n"
     outside = await client.call_tool("edit", {**arguments, "path": "../other.py"})
     assert outside.is_error
@@ -65,20 +66,12 @@ async def use(client: Client, folder: Path) -> None:
     assert refused.structured_content["status"] == "refused"
 
 
-async def test_on_stdin_and_stdout(folder: Path, environment: dict[str, str]) -> None:
-    parameters = StdioServerParameters(command=sys.executable, args=[str(SERVE), str(folder)], env=environment)
-    async with Client(stdio_client(parameters)) as client:
-        await use(client, folder)
-
-
-async def test_the_settings_of_the_folder_hold(folder: Path, environment: dict[str, str]) -> None:
+async def test_on_stdin_and_stdout_with_the_settings_of_the_folder(folder: Path, environment: dict[str, str]) -> None:
     (folder / "lacuna.toml").write_text('model = "qwen2.5-coder-1.5b"\nworkspace = false\n')
     environment.pop(models.MODEL_VARIABLE, None)
     parameters = StdioServerParameters(command=sys.executable, args=[str(SERVE), str(folder)], env=environment)
     async with Client(stdio_client(parameters)) as client:
-        shown = await client.call_tool("edit", {"path": "code.py", "lines": "1:1", "instruction": "count"})
-    assert shown.structured_content is not None
-    assert shown.structured_content["message"] == "model qwen2.5-coder-1.5b, workspace ''"
+        await use(client, folder, "model qwen2.5-coder-1.5b, workspace ''")
 
 
 @pytest.fixture
@@ -103,21 +96,18 @@ def address(folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterat
         process.terminate()
 
 
-async def test_over_streamable_http(folder: Path, address: str) -> None:
+async def test_over_streamable_http_with_the_token(folder: Path, address: str) -> None:
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
+    for headers in ({}, {"Authorization": "Bearer other"}):
+        answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+        assert answer.status_code == 401
     async with (
         create_mcp_http_client(headers={"Authorization": "Bearer word"}) as http,
         Client(streamable_http_client(address, http_client=http)) as client,
     ):
-        await use(client, folder)
-
-
-async def test_without_the_token_nothing_is_answered(address: str) -> None:
-    for headers in ({}, {"Authorization": "Bearer other"}):
-        answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
-        assert answer.status_code == 401
+        await use(client, folder, f"model {models.DEFAULT_MODEL}, workspace {str(folder)!r}")
 
 
 def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dict[str, str]) -> None:
@@ -129,15 +119,9 @@ def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dic
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "edit", "arguments": arguments}},
     ]
-    with subprocess.Popen(
-        [sys.executable, str(SERVE), str(folder)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    command = [sys.executable, str(SERVE), str(folder)]
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=none, encoding="utf-8") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for message in messages:

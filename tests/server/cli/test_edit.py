@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult
+from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult, Status
 from lacuna_server.cli.commands import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
@@ -41,27 +41,24 @@ def test_the_length_of_fills_does_not_bound_an_edit(lacuna: Lacuna, source: Path
     assert [request.regions[0].max_tokens for request in engine.requests] == [MORE_TOKENS, 7]
 
 
-def test_a_warning_stands_beside_the_diff(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+def test_a_warning_stands_beside_the_diff_and_a_person_decides(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.fills, engine.warnings = ("b = 20\r\n",), ("the new text no longer defines c",)
     code, out, err = lacuna("edit", source, "--lines", "2:3", "-m", "count")
     assert code == 0
     assert b"+b = 20" in out
     assert err == "lacuna: look at the diff: the new text no longer defines c\n"
     code, out, _ = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--json")
-    assert json.loads(out)["warnings"] == ["the new text no longer defines c"]
+    answer = json.loads(out)
+    assert (answer["status"], answer["text"]) == ("ok", "a = 1\r\nb = 20\r\n")
+    assert answer["warnings"] == ["the new text no longer defines c"]
     code, out, err = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")
     assert (code, err) == (1, "lacuna: not written, since the new text no longer defines c\n")
     assert b"+b = 20" in out
     assert source.read_bytes() == TEXT.encode()
-
-
-def test_a_person_decides_whether_a_text_with_a_warning_is_written(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.fills, engine.warnings = ("b = 20\r\n",), ("the new text no longer defines c",)
     monkeypatch.setattr(command, "_is_wanted", lambda warning: True)
-    code, _, _ = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")
-    assert code == 0
+    assert lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")[0] == 0
     assert source.read_bytes() == b"a = 1\r\nb = 20\r\n"
 
 
@@ -85,13 +82,6 @@ def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine
     assert source.read_bytes() == b"a = 1\r\nb = 20\nc = 3\n"
 
 
-def test_json_has_the_whole_result(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\r\n",)
-    code, out, _ = lacuna("edit", source, "--lines", "2", "-m", "count", "--json")
-    answer = json.loads(out)
-    assert (code, answer["status"], answer["text"]) == (0, "ok", "a = 1\r\nb = 20\r\nc = 3\r\n")
-
-
 def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills = ("b = 20\r\n",)
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")
@@ -100,20 +90,16 @@ def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngin
     assert "passes" in err
 
 
-def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills, engine.status, engine.message = ("b = (\n",), "no_valid_fill", "no valid text was found"
-    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
-    assert (code, out) == (1, b"")
-    assert err.startswith("lacuna: no valid text was found\nlacuna: nothing was changed; ")
-    assert "--show-refused" not in err
-    assert source.read_bytes() == TEXT.encode()
-
-
-def test_an_edit_for_which_the_time_ran_out_has_failed(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills, engine.status, engine.message = ("b = 2\r\n",), "deadline", "the time ran out"
+@pytest.mark.parametrize("status", ["no_valid_fill", "deadline"])
+def test_a_text_that_was_refused_or_not_ended_is_not_written(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, status: Status
+) -> None:
+    engine.fills, engine.status, engine.message = ("b = (\n",), status, "no text was found"
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write", "--deadline-ms", 1)
     assert (code, out) == (1, b"")
-    assert err.startswith("lacuna: the time ran out\nlacuna: nothing was changed; ")
+    assert err.startswith("lacuna: no text was found\nlacuna: nothing was changed; ")
+    assert "--show-refused" not in err
+    assert source.read_bytes() == TEXT.encode()
 
 
 def test_what_was_refused_is_shown_on_request(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
@@ -178,14 +164,3 @@ def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: 
     texts = [engine.requests[0].text.encode()[region.start : region.end] for region in regions]
     assert texts == [b"x = a.get(1)\n", b"z = a.get(a.get(3))\n"]
     assert {request.task for request in engine.requests} == {EditLines("add a timeout")}
-
-
-def test_a_refactor_with_an_instruction_is_previewed(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
-    file = tmp_path / "code.py"
-    file.write_text("x = a.get(1)\n")
-    engine.fills = ("x = 7\n",)
-    code, out, err = lacuna("refactor", "--instruction", "shorten", "a.get($X)", tmp_path)
-    assert code == 0
-    assert b"+x = 7" in out
-    assert "--apply" in err
-    assert file.read_text() == "x = a.get(1)\n"

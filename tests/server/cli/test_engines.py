@@ -11,6 +11,7 @@ from tests.server.conftest import Serve, until
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.hub import models
+from lacuna_server.client.starting import Address
 
 TIMEOUT_S = 60
 COMMAND = (sys.executable, "-m", "lacuna_server")
@@ -29,8 +30,7 @@ def lacuna(*arguments: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
-def test_a_running_service_fills(serve: Serve, source: Path) -> None:
-    serve("load")
+def test_a_running_service_fills(served: Address, source: Path) -> None:
     ended = lacuna("fill", source)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"x = {FILL}\n", "")
     ended = lacuna("fill", source, "--json", "--write", "--max-tokens", 3)
@@ -42,24 +42,21 @@ def test_a_running_service_fills(serve: Serve, source: Path) -> None:
     assert source.read_text() == f"x = {FILL}\n"
 
 
-def test_a_running_service_reads_the_project(serve: Serve, source: Path, tmp_path: Path) -> None:
-    serve("load")
+def test_a_running_service_reads_the_project(served: Address, source: Path, tmp_path: Path) -> None:
     source.write_text("READ <<fill>>\n")
     (tmp_path / "private").write_text("what the project has")
     assert lacuna("fill", source, "--workspace", tmp_path).stdout == "READ what the project has\n"
     assert lacuna("fill", source, "--no-workspace").stdout == "READ no workspace\n"
 
 
-def test_a_file_that_is_too_large_for_the_service_is_reported(serve: Serve, source: Path) -> None:
-    serve("load")
+def test_a_file_that_is_too_large_for_the_service_is_reported(served: Address, source: Path) -> None:
     source.write_text(f"<<fill>>{'#' * (2 << 20)}\n")
     ended = lacuna("fill", source, "--no-workspace")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "lacuna: the service fills files of at most 2 MiB; use --no-service\n"
 
 
-def test_ctrl_c_cancels_the_request(serve: Serve, source: Path) -> None:
-    serve("load")
+def test_ctrl_c_cancels_the_request(served: Address, source: Path) -> None:
     source.write_text("SLOW <<fill>>\n")
     with subprocess.Popen([*COMMAND, "fill", source, "--max-tokens", "1024"], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -75,8 +72,8 @@ def running() -> int:
     return count
 
 
-def test_another_model_is_loaded_in_the_process(serve: Serve, source: Path) -> None:
-    url = serve("load").url
+def test_another_model_is_loaded_in_the_process(served: Address, source: Path) -> None:
+    url = served.url
     ended = lacuna("fill", source, "--model", "qwen2.5-coder-1.5b")
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [
@@ -85,17 +82,10 @@ def test_another_model_is_loaded_in_the_process(serve: Serve, source: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("fill",), ("complete", "--at", "1:4"), ("context", "--at", "1:4"), ("refactor", "x", "<<fill>>", "--lang", "go")],
-    ids=["fill", "complete", "context", "refactor"],
-)
-def test_a_service_that_is_not_wanted_is_not_used(serve: Serve, source: Path, arguments: tuple[str, ...]) -> None:
-    serve("load")
-    if arguments[0] == "refactor":
-        source = source.rename(source.with_suffix(".go"))
-        source.write_text("package p\n\nvar y = x\n")
-    ended = lacuna(arguments[0], *arguments[1:], source, "--no-service")
+@pytest.mark.parametrize("arguments", [["fill"], ["context", "--at", "1:4"], ["refactor", "x", "<<fill>>"]])
+def test_a_service_that_is_not_wanted_is_not_used(served: Address, source: Path, arguments: list[str]) -> None:
+    source.write_text("y = x\n" if arguments[0] == "refactor" else TEXT)
+    ended = lacuna(*arguments, source, "--no-service")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "is not on this machine" in ended.stderr
 
@@ -107,8 +97,7 @@ def test_a_service_that_cannot_be_started_is_one_line_with_the_reason(serve: Ser
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_running_service_shows_the_context(serve: Serve, source: Path) -> None:
-    serve("load")
+def test_a_running_service_shows_the_context(served: Address, source: Path) -> None:
     root = source.parent.resolve()
     ended = lacuna("context", source, "--at", "1:4", "--json", "--budget", 7, "--workspace", root)
     assert (ended.returncode, ended.stderr) == (0, "")

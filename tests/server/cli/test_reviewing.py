@@ -62,14 +62,12 @@ def changed(*fills: str) -> str:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ("y\nn\ny\n", ("7", "", "7")),
         ("n\na\n", ("", "7", "7")),
-        ("y\nq\n", ("7", "", "")),
         ("\n?\nz\ny\nn\nn\n", ("7", "", "")),
         ("r\ny\nr\nr\na\n", ("8", "9", "7")),
         ("r\nr\nr\nr\ny\nq\n", ("9", "", "")),
     ],
-    ids=["yes-and-no", "all", "quit", "other-keys", "another-fill", "no-more-fills"],
+    ids=["all", "other-keys", "another-fill", "no-more-fills"],
 )
 def test_keys_decide_about_places(ask: Callable[[str], str], answers: str, expected: tuple[str, str, str]) -> None:
     assert ask(answers) == changed(*expected)

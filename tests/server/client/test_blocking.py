@@ -21,8 +21,8 @@ REQUEST = InfillRequest(TEXT, (Region(4, 4, max_tokens=3), Region(9, 9, max_toke
 FILLS = (expected(TEXT, 4), expected(TEXT, 9))
 
 
-def test_a_request_is_filled_step_by_step(serve: Serve) -> None:
-    with connected(serve("load")) as engine:
+def test_a_request_is_filled_step_by_step(served: Address) -> None:
+    with connected(served) as engine:
         assert engine.fill(REQUEST).fills == FILLS
         stream, steps = engine.stream(REQUEST), list[Snapshot]()
         result: InfillResult | None = None
@@ -38,9 +38,9 @@ def test_a_request_is_filled_step_by_step(serve: Serve) -> None:
         assert engine.status().documents == 0
 
 
-def test_a_stream_that_is_closed_cancels_its_request(serve: Serve) -> None:
+def test_a_stream_that_is_closed_cancels_its_request(served: Address) -> None:
     slow = InfillRequest("SLOW", (Region(0, 0, max_tokens=100_000),))
-    with connected(serve("load")) as engine:
+    with connected(served) as engine:
         stream = engine.stream(slow)
         next(stream)
         assert engine.status().running == 1
@@ -63,11 +63,13 @@ def test_a_model_that_failed_is_loaded_again_once(
         assert engine.fill(REQUEST).fills == FILLS
 
 
-def test_workspaces_and_paths_are_made_absolute(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspaces_and_paths_are_made_absolute(
+    served: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "private").write_text("of the project")
     monkeypatch.chdir(tmp_path)
     request = InfillRequest("READ", (Region(0, 0),), path="code.py", workspace=".")
-    with connected(serve("load")) as engine:
+    with connected(served) as engine:
         engine.workspaces.read(".", 1.0)
         assert engine.fill(request).fills == ("of the project",)
 

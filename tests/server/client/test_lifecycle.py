@@ -61,30 +61,15 @@ def test_the_file_of_a_killed_service_is_noticed(holder: subprocess.Popen[str], 
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert (folder / lifecycle.FILE_NAME).exists()
-    assert lifecycle.find() is None
-    with lifecycle.only_service() as left_behind:
-        assert left_behind is not None
-        assert left_behind.pid == holder.pid
-
-
-def test_a_killed_services_file_is_not_found_while_the_next_one_starts(
-    holder: subprocess.Popen[str], folder: Path
-) -> None:
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
+    with ThreadPoolExecutor(8) as threads:  # lookups do not mistake each other for the service
+        found = list(threads.map(lambda _: [lifecycle.find() for _ in range(200)], range(8)))
+    assert [one for those in found for one in those if one is not None] == []
     with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next service, before it has removed the file
         assert (folder / lifecycle.FILE_NAME).exists()
         assert lifecycle.find() is None
-
-
-def test_concurrent_lookups_do_not_mistake_each_other_for_the_service(
-    holder: subprocess.Popen[str], folder: Path
-) -> None:
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: [lifecycle.find() for _ in range(200)], range(8)))
-    assert [one for those in found for one in those if one is not None] == []
+    with lifecycle.only_service() as left_behind:
+        assert left_behind is not None
+        assert left_behind.pid == holder.pid
 
 
 def test_a_folder_that_other_users_can_enter_is_made_private(folder: Path) -> None:

@@ -93,29 +93,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_a_choice_holds_for_a_moment(clock: Clock) -> None:
+def test_a_choice_holds_for_a_moment_unless_its_replica_is_lost_and_few_are_kept(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = Choices(1.0)
     assert chosen.known("a") is None
     chosen.keep("a", HELD)
     clock.now += 0.99
     assert chosen.known("a") == HELD
     assert chosen.known("b") is None
-    clock.now += 0.01
-    assert chosen.known("a") is None
-
-
-def test_a_lost_replica_has_to_be_chosen_again(clock: Clock) -> None:
-    chosen = Choices(1.0)
-    chosen.keep("a", HELD)
     module.LOADS.lost("r")
     assert chosen.known("a") is None
     module.LOADS.found("r")
     assert chosen.known("a") == HELD
-
-
-def test_no_more_choices_are_kept_than_have_room(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock.now += 0.01
+    assert chosen.known("a") is None
     monkeypatch.setattr(module, "MAX_CHOICES", 3)
-    chosen = Choices(1.0)
     for document in range(10):
         chosen.keep(document, HELD)
         assert chosen.known(document) == HELD

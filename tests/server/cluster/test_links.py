@@ -35,13 +35,8 @@ def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:
     assert loads.of("a") == 4
     loads.reported("a", 0)  # an older figure than what is under way
     assert (loads.of("a"), loads.of("b")) == (1, 0)
-
-
-def test_a_replica_that_has_gone_is_forgotten_once_its_requests_have_ended() -> None:
-    loads = Loads()
-    loads.begin("a")
     loads.reported("a", 3)
-    loads.keep_only({"b"})
+    loads.keep_only({"b"})  # it has gone, and is forgotten once its requests have ended
     assert loads.of("a") == 1
     loads.end("a")
     loads.keep_only({"b"})

@@ -18,13 +18,33 @@ import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.lsp.editor import launched
 from tests.server.cluster.live_cluster import LiveCluster
+from tests.server.conftest import Front
 from tests.server.live_service import Talk, infill, opened, talk
 from tests.server.scripted.scripted_engine import expected
+from tests.server.service.test_websocket import (  # noqa: F401 (a cluster speaks the same protocol)
+    test_a_document_is_opened_changed_and_filled,
+    test_a_newer_request_supersedes_the_older_one_or_waits_for_it,
+    test_a_session_continues_in_another_connection,
+    test_a_slow_reader_loses_no_answer,
+    test_an_unreadable_change_is_refused_and_closes_the_document,
+    test_cancelled_work_stops_within_one_step,
+    test_closing_a_document_cancels_its_requests,
+    test_hello_must_be_the_first_message_and_the_only_hello,
+    test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused,
+    test_steps_are_streamed_if_they_are_requested,
+    test_two_running_requests_cannot_have_the_same_id,
+)
 
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMessage, Step
 
 pytestmark = pytest.mark.ray
+
+
+@pytest.fixture
+def front(cluster: LiveCluster) -> Front:
+    return Front(cluster.address, cluster.count)
+
 
 REPLICA, MODEL, INGRESS = "ServeReplica:lacuna:Engine", "lacuna_server.worker", "ServeReplica:lacuna:Ingress"
 # So many that each of the two replicas has some, of which it works on two at a time.

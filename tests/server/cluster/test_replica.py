@@ -77,10 +77,8 @@ async def test_refusals_and_crashes_are_told() -> None:
 async def test_several_models_are_held_until_they_are_unloaded() -> None:
     async with replica() as one:
         small, large = [await one.hold(name) for name in ("small", "large")]
-        assert {name: status.state for name, status in one.figures().statuses.items()} == {
-            "small": "ready",
-            "large": "ready",
-        }
+        statuses = one.figures().statuses
+        assert {name: status.state for name, status in statuses.items()} == {"small": "ready", "large": "ready"}
         await small.unload()
         assert list(one.figures().statuses) == ["large"]
         (declined,) = await replies(small, ask("text"))

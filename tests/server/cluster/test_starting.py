@@ -25,24 +25,7 @@ def test_a_taken_port_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
             starting.free_port()
 
 
-def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "LAST_HAPROXY_S", 0.3)
-    program = tmp_path / "haproxy"
-    program.symlink_to(sys.executable)
-    command = [program, "-c", SLEEP]
-    ours = subprocess.Popen([*command, f"{tmp_path}/a/haproxy.cfg"])
-    other = subprocess.Popen([*command, f"{tmp_path}/b/haproxy.cfg"])
-    try:
-        starting.end_haproxy(f"{tmp_path}/a/haproxy.cfg")
-        assert ours.wait(10) != 0
-        assert other.poll() is None
-    finally:
-        for process in (ours, other):
-            process.kill()
-            process.wait()
-
-
-def test_a_process_of_ray_that_starts_haproxy_again_and_again_is_ended(
+def test_haproxy_of_this_folder_and_what_starts_it_again_and_again_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "LAST_HAPROXY_S", 0.5)
@@ -52,15 +35,18 @@ def test_a_process_of_ray_that_starts_haproxy_again_and_again_is_ended(
     config = f"{tmp_path}/a/haproxy.cfg"
     again = f"import subprocess\nwhile True: subprocess.call([{str(program)!r}, '-c', {SLEEP!r}, {config!r}])"
     ray = subprocess.Popen([sys.executable, "-c", again], env={"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": config})
+    other = subprocess.Popen([program, "-c", SLEEP, f"{tmp_path}/b/haproxy.cfg"])
     try:
         starting.end_haproxy(config)
         assert ray.wait(10) != 0
+        assert other.poll() is None
         for process in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):  # it has ended since
                 assert config.encode() not in process.read_bytes()
     finally:
-        ray.kill()
-        ray.wait()
+        for ended in (ray, other):
+            ended.kill()
+            ended.wait()
 
 
 def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
@@ -103,10 +89,8 @@ def test_without_ray_one_line_says_how_to_install_it(tmp_path: Path) -> None:
 
 def test_an_address_where_nobody_listens_is_one_line(tmp_path: Path) -> None:
     code, said = lacuna_serve(tmp_path, "--address", "127.0.0.1:9")
-    assert (code, said) == (
-        2,
-        ["lacuna: the Ray cluster at 127.0.0.1:9 cannot be reached: [Errno 111] Connection refused"],
-    )
+    why = "[Errno 111] Connection refused"
+    assert (code, said) == (2, [f"lacuna: the Ray cluster at 127.0.0.1:9 cannot be reached: {why}"])
     with pytest.raises(ClusterError, match="nowhere is not the address"):
         starting.check_reachable("nowhere")
     with pytest.raises(ClusterError, match="cannot be reached"):

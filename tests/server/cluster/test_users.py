@@ -19,6 +19,13 @@ def test_a_user_that_is_added_is_found_by_the_token_alone(tmp_path: Path) -> Non
     assert users.find(known, b"another") == users.find(known, b"") == ""
     assert not any(token in file.read_text() for token in tokens.values())
     assert file.stat().st_mode & 0o777 == 0o600
+    before = file.read_bytes()
+    for name in ("alice", "no name"):
+        with pytest.raises(ConfigError):
+            users.add(file, name, 0)
+    assert file.read_bytes() == before
+    with pytest.raises(ConfigError, match="No such file"):
+        users.read(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(
@@ -42,26 +49,6 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, text:
     assert why in str(caught.value)
     assert str(caught.value).startswith(f"{file}: ")
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "users.toml"
-    users.add(file, "alice", 0)
-    file.chmod(0o644)
-    with pytest.raises(ConfigError, match="others can read it or write to it"):
-        users.read(file)
-    with pytest.raises(ConfigError, match="No such file"):
-        users.read(tmp_path / "none.toml")
-
-
-def test_a_name_is_given_once(tmp_path: Path) -> None:
-    file = tmp_path / "users.toml"
-    users.add(file, "alice", 0)
-    before = file.read_bytes()
-    for name in ("alice", "no name"):
-        with pytest.raises(ConfigError):
-            users.add(file, name, 0)
-    assert file.read_bytes() == before
 
 
 USERS = {"alice": User(requests_per_minute=3), "bob": User()}

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from rich.style import Style
+from rich.text import Text
 
 from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
 from lacuna_server import files
 from lacuna_server.console import live
-from lacuna_server.console.live import LiveView
+from lacuna_server.console.live import Excerpt, LiveView, printable
 from lacuna_server.files import FileText
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
@@ -30,10 +31,10 @@ def document(text: str = CODE) -> tuple[FileText, list[Region]]:
     return read, files.marked(read, 96)
 
 
-def stream() -> Generator[Snapshot, None, InfillResult]:
+def stream(result: InfillResult = RESULT) -> Generator[Snapshot, None, InfillResult]:
     for step in range(1, 4):
         yield Snapshot(step, ("a *",), (SLOTS,))
-    return RESULT
+    return result
 
 
 def screen(*, terminal: bool) -> tuple[Console, io.StringIO]:
@@ -41,6 +42,15 @@ def screen(*, terminal: bool) -> tuple[Console, io.StringIO]:
     colours = "truecolor" if terminal else None
     console = Console(file=written, force_terminal=terminal, width=100, height=40, color_system=colours)
     return console, written
+
+
+def test_an_excerpt_keeps_the_lines_around_the_gap() -> None:
+    text = Excerpt(*document(), 2, colour=False).render([Text("a")])
+    assert text.plain == "before19 = 19\ndef f(a):\n\treturn a + 1\nafter = 1\nafter = 1\n"
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    assert printable("\ufeffa\r\n\tb\x1b[31m\x07\x7f\x9b") == "a\n\tb␛[31m␇␡\ufffd"
 
 
 def brightness(style: Style) -> float:
@@ -79,6 +89,9 @@ def test_a_terminal_shows_the_fill_and_the_statistics() -> None:
     shown = written.getvalue()
     assert "a * 2" in shown
     assert "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s" in shown
+    with LiveView(console, *document()) as view:
+        view.follow(stream(InfillResult("no_valid_fill", (), FillStats())))
+    assert "no_valid_fill: 0 tokens" in written.getvalue()
 
 
 def test_the_file_is_left_to_who_prints_it_on_the_same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,15 +113,3 @@ def test_without_a_terminal_there_are_occasional_lines_and_no_escape_sequences()
         "step 2  1/3 slots  0.6 s  1.67 tok/s",
         "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s, 0 corrections",
     ]
-
-
-def test_a_failed_fill_shows_its_status() -> None:
-    console, written = screen(terminal=True)
-
-    def failing() -> Generator[Snapshot, None, InfillResult]:
-        yield Snapshot(1, ("a",), (SLOTS,))
-        return InfillResult("no_valid_fill", (), FillStats())
-
-    with LiveView(console, *document()) as view:
-        view.follow(failing())
-    assert "no_valid_fill: 0 tokens" in written.getvalue()

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import uvicorn
 from starlette.applications import Starlette
+from tests.server.live_service import listening
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
@@ -120,13 +121,8 @@ def application(script: Script, **config: Any) -> Starlette:
 async def serving(script: Script, **config: Any) -> AsyncIterator[httpx2.AsyncClient]:
     """Run a real server on a free port, and yield a client for it."""
     server = uvicorn.Server(uvicorn.Config(application(script, **config), port=0, lifespan="off", log_level="error"))
-    running = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-        try:
-            yield client
-        finally:
-            server.should_exit = True
-            await running
+    async with (
+        listening(server) as port,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+    ):
+        yield client

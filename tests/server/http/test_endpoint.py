@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import httpx2
 import pytest
@@ -36,26 +35,6 @@ async def test_a_fill_is_streamed_in_pieces_only_without_alternatives(count: int
         told = (await client.post("/v1/completions", json=ASKED | {"stream": True, "n": count})).text
     assert ('"text":"a\\nb\\nc"' in told) == (count == 2)
     assert ('"text":"\\nc"' in told) == (count == 1)
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"", "truncated"),
-        (b"{", "truncated"),
-        (b'{"prompt": 1}', r"Expected `str \| array`, got `int` - at `\$.prompt`"),
-        (b'{"prompt": "x", "n": 99}', r"at `\$.n`"),
-        (b'{"prompt": "x", "seed": -9223372036854775808}', r"at `\$.seed`"),
-        (b'{"prompt": "\xff"}', "(?i)utf-8"),
-        (b'{"unknown":' + b"[" * 100_000, "(?i)recursion"),
-    ],
-)
-async def test_an_invalid_body_is_refused_with_the_reason(content: bytes, why: str) -> None:
-    async with serving(Script()) as client:
-        response = await client.post("/v1/completions", content=content)
-    assert response.status_code == 400
-    assert response.json()["error"]["type"] == "invalid_request_error"
-    assert re.search(why, response.json()["error"]["message"])
 
 
 async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_request() -> None:
@@ -119,38 +98,35 @@ async def pieces():
         yield b'{"x":' + b" " * 100
 
 
-TEXT_PATHS = ["/v1/completions", "/v1/fim/completions", "/completion"]
+# Unusual fields of existing clients.
+FIELDS = [
+    {"prompt": ["x = "]},
+    {"prompt": "x = ", "max_tokens": 4.0, "n_predict": 4.0},
+    {"prompt": "x = ", "max_tokens": -1, "n_predict": -1},
+    {"prompt": "x = ", "stop": None, "seed": None, "temperature": 1, "logit_bias": {}, "best_of": 1},
+    {"prompt": "x = ", "stop": "\n"},
+    {"prompt": "x = ", "stop": ["\n", "\r"]},
+    {"prompt": "s = \ud83d", "max_tokens": 4},  # half a surrogate pair
+]
 
 
-@pytest.mark.parametrize("path", TEXT_PATHS)
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"prompt": ["x = "]},
-        {"prompt": "x = ", "max_tokens": 4.0, "n_predict": 4.0},
-        {"prompt": "x = ", "max_tokens": -1, "n_predict": -1},
-        {"prompt": "x = ", "stop": None, "seed": None, "temperature": 1, "logit_bias": {}, "best_of": 1},
-        {"prompt": "x = ", "stop": "\n"},
-        {"prompt": "x = ", "stop": ["\n", "\r"]},
-    ],
-    ids=json.dumps,
-)
-async def test_unusual_fields_of_existing_clients_are_accepted(path: str, fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/fim/completions", "/completion"])
+async def test_unusual_fields_of_existing_clients_are_accepted(path: str) -> None:
     async with serving(Script()) as client:
-        response = await client.post(path, content=json.dumps(fields))
-    assert response.status_code == 200
-
-
-@pytest.mark.parametrize("path", TEXT_PATHS)
-async def test_half_a_surrogate_pair_is_accepted(path: str) -> None:
-    async with serving(Script()) as client:
-        response = await client.post(path, content=rb'{"prompt": "s = \ud83d", "max_tokens": 4}')
-    assert response.status_code == 200
+        for fields in FIELDS:
+            assert (await client.post(path, content=json.dumps(fields))).status_code == 200, fields
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b'{"prompt": 1}', r"Expected `str \| array`, got `int` - at `\$.prompt`"),
+        (b'{"prompt": "x", "n": 99}', r"at `\$.n`"),
+        (b'{"prompt": "x", "seed": -9223372036854775808}', r"at `\$.seed`"),
+        (b'{"prompt": "\xff"}', "(?i)utf-8"),
+        (b'{"unknown":' + b"[" * 100_000, "(?i)recursion"),
         (b"{}", "missing required field"),
         (b'{"prompt": ["a", "b"]}', "2 of them"),
         (b'{"prompt": []}', "0 of them"),
@@ -161,12 +137,13 @@ async def test_half_a_surrogate_pair_is_accepted(path: str) -> None:
         (b"[1.0]", "Expected `object`"),
     ],
 )
-async def test_a_meaningless_value_is_refused_in_one_line(content: bytes, why: str) -> None:
+async def test_a_meaningless_body_is_refused_in_one_line(content: bytes, why: str) -> None:
     async with serving(Script()) as client:
         response = await client.post("/v1/completions", content=content)
     assert response.status_code == 400
     error = response.json()["error"]
     message = error["message"]
-    assert error["param"] == (None if content[:1] == b"[" else message.partition(":")[0])
-    assert why in message
+    assert error["type"] == "invalid_request_error"
+    assert error["param"] in (None, message.partition(":")[0])
+    assert re.search(why, message)
     assert "\n" not in message

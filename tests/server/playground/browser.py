@@ -17,14 +17,12 @@ WIDTH, HEIGHT = 1440, 1000
 
 
 @asynccontextmanager
-async def playground(
-    colours: Literal["light", "dark"] = "light", token: str = "", width: int = WIDTH
-) -> AsyncIterator[Page]:
+async def playground(colours: Literal["light", "dark"] = "light", token: str = "") -> AsyncIterator[Page]:
     """Yield the page when the model is ready. At the end, it must have no errors and no requests to other hosts."""
     faults: list[str] = []
     async with live(engine="sharpening_engine:load", token=token) as (_, address), async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = await browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=colours)
+        page = await browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=colours)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
         page.on("request", lambda asked: None if f"//{address}/" in asked.url else faults.append(asked.url))

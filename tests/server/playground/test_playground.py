@@ -51,7 +51,7 @@ async def test_slots_are_committed_step_by_step_and_the_steps_can_be_replayed() 
         await expect(page.locator("#position")).to_have_text("result")
 
 
-async def test_gaps_are_marked_with_the_mouse() -> None:
+async def test_gaps_are_marked_with_the_mouse_and_with_keys() -> None:
     async with playground() as page:
         await page.click("#clear")
         await expect(page.locator("#fill")).to_be_disabled()
@@ -66,9 +66,29 @@ async def test_gaps_are_marked_with_the_mouse() -> None:
         await page.click("#back")
         await expect(page.locator("#code")).to_be_visible()
 
+        # In this mode, keys mark gaps and do not change the code.
+        await page.click("#clear")
+        await page.focus("#code")
+        code = await page.input_value("#code")
+        await page.keyboard.press("Control+Home")
+        for key in ("x", "Shift+ArrowRight", "Enter", "ArrowRight", "ArrowDown", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.locator("#backdrop .gap")).to_have_count(2)
+        await page.keyboard.press("Delete")
+        await expect(page.locator("#backdrop .gap")).to_have_count(1)
+        assert await page.input_value("#code") == code
 
-async def test_code_can_be_pasted_and_filled_without_a_mouse() -> None:
-    async with playground() as page:
+        # A refusal is shown.
+        await page.check("input[value=edit]", force=True)
+        await page.fill("#code", "REFUSE")
+        await page.click("#mark")
+        await page.click("#fill")
+        await expect(page.locator("#message.bad")).to_contain_text("the regions are refused")
+        await expect(page.locator("#fill")).to_be_enabled()
+
+
+async def test_code_can_be_pasted_and_filled_without_a_mouse_with_the_token_of_the_address() -> None:
+    async with playground(token="secret token/1") as page:
         await page.focus("input[value=edit]")
         await page.keyboard.press("Space")
         await page.focus("#code")
@@ -91,36 +111,6 @@ async def test_code_can_be_pasted_and_filled_without_a_mouse() -> None:
         await page.keyboard.press("Home")
         # Who reads slowly gets the newest step alone.
         assert re.fullmatch("step 0 of [1-6]", await page.inner_text("#position"))
-
-
-async def test_in_marking_mode_keys_mark_gaps_and_do_not_change_the_code() -> None:
-    async with playground() as page:
-        await page.click("#clear")
-        await page.focus("#code")
-        code = await page.input_value("#code")
-        await page.keyboard.press("Control+Home")
-        for key in ("x", "Shift+ArrowRight", "Enter", "ArrowRight", "ArrowDown", "Enter"):
-            await page.keyboard.press(key)
-        await expect(page.locator("#backdrop .gap")).to_have_count(2)
-        await page.keyboard.press("Delete")
-        await expect(page.locator("#backdrop .gap")).to_have_count(1)
-        assert await page.input_value("#code") == code
-
-
-async def test_a_refusal_is_shown() -> None:
-    async with playground() as page:
-        await page.check("input[value=edit]", force=True)
-        await page.fill("#code", "REFUSE")
-        await page.click("#mark")
-        await page.click("#fill")
-        await expect(page.locator("#message.bad")).to_contain_text("the regions are refused")
-        await expect(page.locator("#fill")).to_be_enabled()
-
-
-async def test_the_page_uses_the_token_in_its_address() -> None:
-    async with playground(token="secret token/1") as page:
-        await page.click("#fill")
-        await expect(page.locator("#canvas .fill").first).to_be_visible()
 
 
 async def place(page, text: str, offset: int) -> tuple[float, float]:

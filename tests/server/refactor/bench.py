@@ -1,5 +1,6 @@
 """Runs refactorings over texts. Scripted answers replace the model."""
 
+import re
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -12,6 +13,12 @@ from lacuna_server.refactor.places.pattern import readings
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits
 from lacuna_server.refactor.rewriting.refactoring import Refactoring, places
+
+
+def marked(text: str) -> tuple[str, str]:
+    """A text before and after a change: ``«old→new»`` marks what it replaces, ``«new»`` what it adds."""
+    mark = re.compile("«(?:([^»]*)→)?([^»]*)»")
+    return mark.sub(lambda found: found[1] or "", text), mark.sub(lambda found: found[2], text)
 
 
 class Scripted:

@@ -28,7 +28,6 @@ WRAPS = {
     "html": ("(element)", "<x>\n    $MATCH\n</x>"),
     "json": ("(object)", "[\n    $MATCH\n]"),
 }
-CALLS = ("$F($A, $B)", "$F($B, $A)"), ("$F($$$A)", "x($F, $$$A)"), ("$F($A, $B, $$$C)", "$F($$$C, $A, $B)")
 PIECE = re.compile("content|escape|fragment|start|end|value|encoding|begin|quotation|string_literal$")
 MARKUP = ("jsx_text", "text")
 STRINGS = ("string", "heredoc", "nowdoc", "template", "quoted", "shell_command")

@@ -167,15 +167,8 @@ def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine:
 
 def test_where_no_place_matches_it_says_so_and_fails(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     nothing = ("--lang", "python", "nothing($A)", "x")
-    assert (
-        lacuna(*nothing)
-        == lacuna(*nothing, "--apply")
-        == (
-            1,
-            "",
-            "lacuna: no place matches the pattern, read as call (code)\n",
-        )
-    )
+    said = (1, "", "lacuna: no place matches the pattern, read as call (code)\n")
+    assert lacuna(*nothing) == lacuna(*nothing, "--apply") == said
     code, out, _ = lacuna(*nothing, "--json")
     assert (code, json.loads(out)["plan"]["files"]) == (1, [])
 
@@ -226,13 +219,7 @@ def test_bad_input_is_reported_in_one_line_with_exit_code_2(
 
 def test_the_recipes_are_listed(lacuna: Lacuna) -> None:
     listed = json.loads(lacuna("--list-recipes", "--json")[1])["recipes"]
-    assert [recipe["name"] for recipe in listed] == [
-        "annotations",
-        "arms",
-        "docstrings",
-        "logging",
-        "parameter",
-        "test-bodies",
-    ]
+    names = ["annotations", "arms", "docstrings", "logging", "parameter", "test-bodies"]
+    assert [recipe["name"] for recipe in listed] == names
     table = lacuna("--list-recipes")[1]
     assert all(recipe["summary"] in table for recipe in listed)

@@ -1,11 +1,10 @@
 import asyncio
 
-import msgspec
 import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
-from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
+from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
@@ -104,48 +103,12 @@ def test_an_edit_that_would_break_the_file_is_left_out(bench: Bench, template: s
     compile(edits.rewritten(source.data), "code.py", "exec")
 
 
-def test_a_file_that_was_broken_before_gets_no_worse(bench: Bench) -> None:
-    source = bench.source("def broken(:\n    pass\n\n\nget(1)\n")
-    (edits,), _ = bench.edits(ADD, [source])
-    assert edits.rewritten(source.data).decode() == "def broken(:\n    pass\n\n\nget(1, timeout=x)\n"
-
-
-def test_unsure_fills_are_left_out(bench: Bench) -> None:
-    source, answer = bench.source(calls(3)), Scripted()
-    answer.sure = lambda region: 0.2 if answer.requests[-1].text[: region.start].count("\n") == 1 else 0.9
-    ((_, rewrites),) = places(ADD, [source])[0]
-    edits = run(FileFill(source, rewrites, min_confidence=0.5), answer)
-    assert [(edit.status, edit.confidence) for edit in edits.edits] == [("ready", 0.9), ("unsure", 0.2), ("ready", 0.9)]
-    assert edits.edits[1].message == "the model is unsure: confidence 0.2 is below 0.5"
-    assert edits.rewritten(source.data).decode() == calls(3).replace("0)", "0, timeout=x)").replace(
-        "2)", "2, timeout=x)"
-    )
-    edits = run(FileFill(source, rewrites), answer)
-    assert [edit.status for edit in edits.edits] == ["ready"] * 3
-
-
 def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
     source, answer = bench.source("get(1)\n"), Scripted()
     answer.sure = lambda region: 0.9 if region.start < 9 else 0.4
     refactoring = by_structure("get($A)", "get($A, <<fill>>, <<fill>>)")
     (edits,), _ = bench.edits(refactoring, [source], answer)
     assert [edit.confidence for edit in edits.edits] == [0.4]
-
-
-def test_other_fills_of_a_place_are_found_and_checked(bench: Bench) -> None:
-    source = bench.source(calls(2))
-    fill = file_fill(source)
-    first, _ = run(fill, Scripted()).edits
-
-    def answer(request: InfillRequest) -> InfillResult:
-        assert (request.candidates, len(request.regions)) == (8, 1)
-        assert request.text == "x0 = get(0, timeout=)\nx1 = get(1, timeout=x)\n"
-        return msgspec.structs.replace(Scripted()(request), alternatives=(("1",), ("(",), ("2",), ("1",)))
-
-    others = finished(fill.others(first), answer)
-    assert [edit.new_text for edit in others] == ["get(0, timeout=1)", "get(0, timeout=2)"]
-    assert fill.is_sound(others[0])
-    assert not fill.is_sound(msgspec.structs.replace(first, new_text="get((0)"))
 
 
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
@@ -183,23 +146,15 @@ def answer(*fills: str, status: Status = "ok", message: str = "", warnings: tupl
 
 
 def test_a_refused_place_of_several_is_a_failure(bench: Bench) -> None:
-    edits = instructed(
-        bench,
-        "f(1)\nf(2)\n",
-        answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone"),
-        answer("f(2)\n", status="no_valid_fill", message="a name is gone"),
-    )
+    first = answer("f(1, 3)\n", "f(2)\n", message="1 of 2 regions stay as they are: a name is gone")
+    second = answer("f(2)\n", status="no_valid_fill", message="a name is gone")
+    edits = instructed(bench, "f(1)\nf(2)\n", first, second)
     assert [(edit.status, edit.message) for edit in edits.edits] == [("ready", ""), ("failed", "a name is gone")]
 
 
 def test_a_second_answer_has_its_own_warnings(bench: Bench) -> None:
-    edits = instructed(
-        bench,
-        "f(1)\nf(2)\n",
-        answer("f(1, 2)\n", "f(2\n", warnings=("careful", "")),
-        answer("f(1, 2)\n"),
-        answer("f(2, 2)\n"),
-    )
+    first = answer("f(1, 2)\n", "f(2\n", warnings=("careful", ""))
+    edits = instructed(bench, "f(1)\nf(2)\n", first, answer("f(1, 2)\n"), answer("f(2, 2)\n"))
     assert [edit.status for edit in edits.edits] == ["ready", "ready"]
 
 

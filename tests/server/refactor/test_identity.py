@@ -10,35 +10,14 @@ from .bench import Bench
 from .identity import identity
 from .trips import there_and_back
 
-FILES = {
-    "python": "ledger.py",
-    "javascript": "queue.js",
-    "typescript": "shapes.ts",
-    "tsx": "Panel.tsx",
-    "go": "cache.go",
-    "java": "Account.java",
-    "csharp": "Basket.cs",
-    "rust": "stack.rs",
-    "php": "page.php",
-    "c": "table.c",
-    "cpp": "vector.cpp",
-    "kotlin": "Ledger.kt",
-    "ruby": "shop.rb",
-    "lua": "list.lua",
-    "bash": "backup.sh",
-    "css": "site.css",
-    "html": "index.html",
-    "json": "settings.json",
-    "yaml": "deploy.yaml",
-    "toml": "project.toml",
-}
+SYNTAX = Path(__file__).parents[2] / "data" / "syntax"
+FILES = {Bench().language(path.name): path for path in sorted(SYNTAX.iterdir())}
 # These languages have fewer usual patterns than those with statements.
 MARKUP = ("html", "json", "yaml", "toml")
-SYNTAX = Path(__file__).parents[2] / "data" / "syntax"
 
 
 def sample(bench: Bench, language: str) -> Source:
-    return bench.source((SYNTAX / FILES[language]).read_text("utf-8"), FILES[language])
+    return bench.source(FILES[language].read_text("utf-8"), FILES[language].name)
 
 
 @pytest.mark.parametrize("language", FILES)

@@ -47,39 +47,29 @@ def test_a_refactor_that_is_killed_at_any_step_changes_all_files_or_none(tmp_pat
     assert [report["after"][0] for report in reports if report["ended"]] == ["new", "old"]
 
 
-def test_a_failure_half_way_restores_every_file(
-    contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fail_at_third(patch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let the third file that is replaced raise an error."""
     real, done = os.replace, 0
 
     def failing(source: str, target: str) -> None:
         nonlocal done
         done += str(target).endswith(".py")
         if done == 3:
-            raise OSError(28, "No space left on device", str(target))
+            raise error
         real(source, target)
 
+    patch.setattr(journal.os, "replace", failing)
+
+
+def test_a_failure_half_way_restores_every_file(
+    contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(journal.os, "replace", failing)
+        fail_at_third(patch, OSError(28, "No space left on device", "2.py"))
         with pytest.raises(RequestError, match=r"cannot write .*2\.py: No space left on device; nothing was changed"):
             replace_all(contents)
     assert killing.state(contents) == ["old"] * 5
     assert leftovers(tmp_path, state) == []
-
-
-def test_a_failure_of_a_write_to_an_open_file_names_the_folder(
-    contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")  # as of write and fsync, without a name
-
-    with monkeypatch.context() as patch:
-        patch.setattr(journal.os, "fsync", full)
-        with pytest.raises(RequestError) as raised:
-            replace_all(contents)
-    folder = journal.state_folder()
-    assert str(raised.value) == f"cannot write {folder}: No space left on device; nothing was changed"
-    assert killing.state(contents) == ["old"] * 5
 
 
 def test_links_keep_their_target(tmp_path: Path) -> None:
@@ -92,18 +82,8 @@ def test_links_keep_their_target(tmp_path: Path) -> None:
 
 def cut_off(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupt a refactor after it has replaced two files. Its journal remains."""
-    real = os.replace
-    done = 0
-
-    def dying(source: str, target: str) -> None:
-        nonlocal done
-        done += str(target).endswith(".py")
-        if done == 3:
-            raise KeyboardInterrupt
-        real(source, target)
-
     with monkeypatch.context() as patch:
-        patch.setattr(journal.os, "replace", dying)
+        fail_at_third(patch, KeyboardInterrupt())
         patch.setattr(journal, "_put_back", lambda path: [])
         with pytest.raises(KeyboardInterrupt):
             replace_all(contents)

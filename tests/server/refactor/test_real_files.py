@@ -7,16 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_structure, by_syntax
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_syntax
 
 from .bench import Bench
-from .real_files import CALLS, WRAPS, kept_texts, strings
+from .real_files import WRAPS, kept_texts, strings
 
 SYNTAX = sorted((Path(__file__).parents[2] / "data" / "syntax").iterdir())
 # Modules of the standard library with many strings of several lines and many comments between arguments.
 LIBRARY = [Path(sysconfig.get_path("stdlib"), f"{name}.py") for name in ("textwrap", "contextlib")]
 FILES = {path.name: path for path in (*SYNTAX, *LIBRARY) if Bench().language(path.name) in WRAPS}
-CALLING = ("python", "javascript", "typescript", "tsx", "lua", "c")
 
 
 def check(bench: Bench, refactoring: Refactoring, path: Path) -> int:
@@ -37,15 +36,6 @@ def test_a_wrapped_statement_keeps_its_strings_and_comments(bench: Bench, name: 
     language = bench.language(name)
     query, template = WRAPS[language]
     assert check(bench, by_syntax(f"{query} @place", template, language), FILES[name]) > 0
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if Bench().language(name) in CALLING])
-def test_a_call_keeps_all_its_parts_if_its_arguments_move(bench: Bench, name: str) -> None:
-    swapped, wrapped, turned = (check(bench, by_structure(*call), FILES[name]) for call in CALLS)
-    assert wrapped > 0
-    if FILES[name] in LIBRARY:  # a sample file may have no call with several arguments
-        assert swapped > 0
-        assert turned > 0
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

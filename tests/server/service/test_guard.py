@@ -106,16 +106,14 @@ async def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPa
     assert compared == [(b"secret", b"secret")]
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [({"Authorization": "Bearer wrong"}, 401), ({}, 401), ({"Origin": "http://evil.example"}, 403)],
-    ids=str,
-)
-async def test_a_websocket_is_refused_in_its_handshake(
-    headers: dict[str, str], status: int, scripted_engine: object
-) -> None:
+async def test_a_websocket_is_refused_in_its_handshake(scripted_engine: object) -> None:
     async with live(token="secret") as (service, address):
-        with pytest.raises(InvalidStatus) as caught:
-            await connect(f"ws://{address}/v1/ws", additional_headers=headers, proxy=None)
-        assert caught.value.response.status_code == status
+        for name, value, status in (
+            ("Authorization", "Bearer wrong", 401),
+            ("A", "", 401),
+            ("Origin", "http://e", 403),
+        ):
+            with pytest.raises(InvalidStatus) as caught:
+                await connect(f"ws://{address}/v1/ws", additional_headers={name: value}, proxy=None)
+            assert caught.value.response.status_code == status
         assert service.status().sessions == 0

@@ -22,16 +22,6 @@ async def test_an_unknown_id_gives_a_new_session_with_another_id() -> None:
     assert session.id != "guessed"
 
 
-async def test_a_new_connection_of_a_session_closes_the_older_one() -> None:
-    sessions = Sessions(ServerConfig())
-    first, second = Connection(), Connection()
-    session, _ = sessions.attach("", first)
-    sessions.attach(session.id, second)
-    assert len(first.reasons) == 1
-    sessions.detach(session, first)  # the late end of the old connection changes nothing
-    assert session.connection is second
-
-
 async def test_a_session_is_forgotten_after_the_grace_period() -> None:
     sessions = Sessions(ServerConfig(resume_grace_s=0.01))
     connection = Connection()

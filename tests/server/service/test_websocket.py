@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.server.conftest import Front
 from tests.server.live_service import Talk, infill, live, opened, talk
-from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
+from tests.server.scripted.scripted_engine import expected
 from websockets.exceptions import ConnectionClosed
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillResult, Snapshot
@@ -43,15 +43,6 @@ from lacuna_server.wire.protocol import (
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 ENDLESS = 100_000
-
-
-@pytest.fixture
-def counted(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file to which every step appends a character."""
-    file = scripted_engine / "count"
-    file.touch()
-    monkeypatch.setenv(COUNT_VARIABLE, str(file))
-    return file
 
 
 async def until_idle(talking: Talk) -> None:
@@ -143,7 +134,7 @@ async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it(front: F
         assert answered.index("new") < answered.index("patient")
 
 
-async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends(counted: Path) -> None:
+async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends() -> None:
     async with live() as (service, address), talk(address) as (other, _):
         async with talk(address) as (talking, _):
             await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01, snapshots=True))
@@ -372,18 +363,6 @@ async def test_closing_a_document_cancels_its_requests(front: Front) -> None:
         await until_idle(talking)
         await talking.send(infill("2", "a"))
         assert await refusal(talking) == ("unknown_document", "2", "a")
-
-
-async def test_a_message_that_is_too_long_ends_only_its_connection() -> None:
-    async with live(max_message_bytes=1000) as (_, address):
-        async with talk(address) as (talking, _):
-            await talking.connection.send(b"x" * 2000)
-            with pytest.raises(ConnectionClosed) as caught:
-                await talking.connection.recv()
-            assert caught.value.rcvd is not None
-            assert caught.value.rcvd.code == 1009
-        async with talk(address):
-            pass
 
 
 def step(number: int, id: str = "1") -> Step:

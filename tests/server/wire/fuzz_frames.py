@@ -19,22 +19,8 @@ from lacuna_server.wire import frames, protocol
 from lacuna_server.wire.protocol import ServiceError
 
 LEAVES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    1,
-    2**31,
-    2**63,
-    -(2**63),
-    1.5,
-    "",
-    "a",
-    "\0",
-    "\ud800",
-    "é" * 100,
-    b"",
-    b"\xff",
+    *(None, True, -1, 0, 1, 2**31, 2**63, -(2**63), 1.5),
+    *("", "a", "\0", "\ud800", "é" * 100, b"", b"\xff"),
 )
 MAX_DEPTH = 3_000
 

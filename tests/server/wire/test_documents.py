@@ -149,9 +149,3 @@ def test_a_version_that_does_not_increase_closes_the_document() -> None:
     opened = documents(version=5)
     assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
     refused("unknown_document", opened.change, Change(URI, 6, ()))
-
-
-def test_another_version_or_document_is_refused() -> None:
-    opened = documents(version=3)
-    refused("wrong_version", opened.get, URI, 2)
-    refused("unknown_document", opened.get, "file:///b.py", 2)

@@ -17,7 +17,7 @@ from lacuna_server.worker.process import WorkerProcess
 ROOT = Path(__file__).parents[3]
 SIZES = (20_000, 200_000)  # bytes
 TIMEOUT_S = 60  # of another client's fill, which takes about a second: all cores may be busy
-DEADLINE_MS = 800
+DEADLINE_MS = 300
 # What opens another level in each language, and what stands before.
 NESTERS = {
     "bash": ("", ('"$(', "if ")),

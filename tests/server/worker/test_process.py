@@ -67,11 +67,12 @@ def start(text: str) -> Start:
     return Start(1, Submission(InfillRequest(text, (Region(0, 0, max_tokens=1),)), "", "d"))
 
 
-async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
+async def test_a_worker_loads_fills_is_restarted_when_killed_and_ends_with_its_server() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
         assert [type(message) for message in listener.said] == [Loading, Ready]
         assert process.pid is not None
+        assert os.getpgid(process.pid) != os.getpgid(0)  # Ctrl-C in a terminal does not reach it
         os.kill(process.pid, signal.SIGKILL)
         await listener.until(lambda heard: heard.count(Ready) == 2)
         assert len(listener.crashes) == 1
@@ -81,6 +82,9 @@ async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
         done = listener.said[-1]
         assert isinstance(done, Done)
         assert done.result.fills == (expected("text", 0),)
+        pid = process.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_a_workspace_shadows_no_module_of_the_model_process(
@@ -114,15 +118,6 @@ async def test_the_exit_code_is_known_even_if_the_event_loop_learns_of_it_late(
         assert "-9" in listener.crashes[0]
 
 
-async def test_a_worker_ends_with_its_server() -> None:
-    async with worker("load") as (process, listener):
-        await listener.until(lambda heard: heard.count(Ready))
-        pid = process.pid
-    assert pid is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: int) -> None:
     async with worker("load") as (process, listener):
@@ -138,26 +133,16 @@ async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: i
             await process.stop()
 
 
-async def test_ctrl_c_in_a_terminal_does_not_reach_the_worker() -> None:
-    async with worker("load") as (process, listener):
-        await listener.until(lambda heard: heard.count(Ready))
-        assert process.pid is not None
-        assert os.getpgid(process.pid) != os.getpgid(0)
-
-
-async def test_loading_is_given_up_after_a_few_crashes(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = scripted_engine / "count"
-    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
-    async with worker("load_crashing") as (_, listener):
-        await listener.until(lambda heard: heard.failures)
-        assert "code 11" in listener.failures[0]
-        assert counted.read_text() == "L" * MAX_FAILED_STARTS
+@pytest.fixture
+def counted(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that gets an ``L`` at each load."""
+    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
+    return scripted_engine / "count"
 
 
 async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and_longer_pauses(
-    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+    counted: Path,
 ) -> None:
-    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
     async with worker("load_and_die", pauses=Pauses(first_s=0.125, longest_s=0.5)) as (_, listener):
         await listener.until(lambda heard: len(heard.crashes) == 6)
     assert listener.count(Ready) == 6
@@ -170,17 +155,15 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and
     ]
 
 
-async def test_crashes_while_loading_are_followed_by_longer_pauses() -> None:
+async def test_loading_is_given_up_after_a_few_crashes_with_longer_and_longer_pauses(counted: Path) -> None:
     async with worker("load_crashing", pauses=Pauses(first_s=0.01)) as (process, listener):
         await listener.until(lambda heard: heard.failures)
+        assert "code 11" in listener.failures[0]
+        assert counted.read_text() == "L" * MAX_FAILED_STARTS
         process.start()  # a new start keeps the longer pauses, so that frequent requests do not load all the time
         await listener.until(lambda heard: len(heard.failures) == 2)
-    assert [crash.rpartition(" in ")[2] for crash in listener.crashes] == [
-        "the model process ended with code 11",
-        "0.01 s",
-        "0.04 s",
-        "0.08 s",
-    ]
+    first, *pauses = [crash.rpartition(" in ")[2] for crash in listener.crashes]
+    assert (first, pauses) == ("the model process ended with code 11", ["0.01 s", "0.04 s", "0.08 s"])
 
 
 async def test_a_model_that_was_deleted_while_it_ran_fails_with_what_to_do(
@@ -221,23 +204,18 @@ async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
         await listener.until(lambda heard: heard.count(Done))
 
 
-async def test_a_model_that_no_memory_holds_fails_with_what_to_do(
-    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
+async def test_a_model_that_no_memory_holds_fails_with_what_to_do(counted: Path) -> None:
     async with worker("load_huge", pauses=Pauses(first_s=0.01)) as (_, listener):
         await listener.until(lambda heard: heard.failures)
     assert "ran out of memory while it loaded the model, 3 times in a row; close other" in listener.failures[0]
     assert "choose a smaller model" in listener.failures[0]
-    assert (scripted_engine / "count").read_text() == "L" * MAX_FAILED_STARTS
+    assert counted.read_text() == "L" * MAX_FAILED_STARTS
 
 
-async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = scripted_engine / "count"
-    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
-    async with worker("load_hanging", load_timeout_s=3.0, pauses=Pauses(first_s=0.01)) as (process, listener):
+async def test_a_load_that_hangs_is_killed(counted: Path) -> None:
+    async with worker("load_hanging", load_timeout_s=2.0, pauses=Pauses(first_s=0.01)) as (process, listener):
         await listener.until(lambda heard: heard.crashes)
-        assert "sent nothing for 3 s while it loaded the model" in listener.crashes[0]
+        assert "sent nothing for 2 s while it loaded the model" in listener.crashes[0]
         hung = process.pid
         await listener.until(lambda heard: heard.failures)
     assert counted.read_text() == "L" * MAX_FAILED_STARTS

@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
+from lacuna_server.wire.frames import Done, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
@@ -59,10 +59,6 @@ async def error(ticket: Ticket) -> str:
     return caught.value.code
 
 
-async def events_of(ticket: Ticket) -> list[Waiting | Snapshot]:
-    return [event async for event in ticket.events()]
-
-
 async def test_the_worker_gets_at_most_max_active_requests_at_once() -> None:
     bench = Bench(max_active=2)
     tickets = [bench.submit(text) for text in "xyz"]
@@ -108,32 +104,6 @@ async def test_a_place_is_kept_while_preferred_requests_come() -> None:
     assert bench.worker.texts == ["a", "b", "p", "q", "c"]
 
 
-async def test_of_one_document_the_second_request_waits_for_the_first() -> None:
-    bench = Bench()
-    first = bench.submit("first", document="d")
-    second = bench.submit("second", document="d")
-    other = bench.submit("other", document="e")
-    assert bench.worker.texts == ["first", "other"]
-    bench.done(first)
-    assert bench.worker.texts == ["first", "other", "second"]
-    assert not second.ended
-    assert not other.ended
-
-
-async def test_waiting_and_running_requests_can_be_cancelled() -> None:
-    bench = Bench(max_active=1)
-    running, waiting = bench.submit("running"), bench.submit("waiting")
-    waiting.cancel()
-    running.cancel()
-    assert [await error(running), await error(waiting)] == ["cancelled", "cancelled"]
-    assert bench.worker.stopped == [running.id]
-    assert bench.scheduler.status().running == 1  # it counts as running until the worker has stopped it
-    bench.scheduler.heard(Stopped(running.id, 0.1, 1))
-    assert bench.scheduler.status().running == 0
-    running.cancel()
-    assert bench.worker.stopped == [running.id]
-
-
 async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> None:
     bench = Bench(max_active=1, max_queued=4)
     for _ in range(30):
@@ -144,22 +114,6 @@ async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> N
         bench.submit("one too many")
     assert caught.value.code == "overloaded"
     assert caught.value.retry_after_ms == pytest.approx(800, rel=0.01)  # half of the queue at 0.4 s each
-
-
-async def test_a_request_waits_for_the_model_or_is_refused_as_it_chooses() -> None:
-    bench = Bench(ready=False)
-    bench.scheduler.heard(Loading(0.4, "weights"))
-    waiting = bench.submit("patient")
-    with pytest.raises(ServiceError, match="40%") as caught:
-        bench.submit("impatient", wait=False)
-    assert caught.value.code == "loading"
-    assert caught.value.retry_after_ms > 0
-    events = asyncio.create_task(events_of(waiting))
-    await asyncio.sleep(2 * TELL_S)
-    bench.scheduler.heard(Ready("scripted"))
-    await asyncio.sleep(0)
-    bench.done(waiting)
-    assert await events == [Waiting("loading", 0, 0.4), Waiting("running")]
 
 
 async def test_events_report_the_queue_position_and_only_the_latest_step() -> None:
@@ -201,29 +155,13 @@ async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     running, waiting = bench.submit("running"), bench.submit("waiting")
     bench.scheduler.crashed("code -9", ", 2 times in a row")
     assert await error(running) == "worker_crashed"
-    assert (bench.scheduler.status().state, bench.scheduler.status().detail) == (
-        "restarting",
-        "code -9, 2 times in a row",
-    )
+    status = bench.scheduler.status()
+    assert (status.state, status.detail) == ("restarting", "code -9, 2 times in a row")
     assert not waiting.ended
     bench.scheduler.heard(Ready("scripted"))
     assert bench.worker.texts == ["running", "waiting"]
     status = bench.scheduler.status()
     assert (status.state, status.restarts, status.restarted) == ("ready", 1, "code -9")
-
-
-async def test_closing_waits_for_running_requests_and_refuses_waiting_ones() -> None:
-    bench = Bench(max_active=1)
-    running, waiting = bench.submit("running"), bench.submit("waiting")
-    closing = asyncio.create_task(bench.scheduler.close(grace_s=10))
-    await asyncio.sleep(0)
-    assert await error(waiting) == "shutting_down"
-    with pytest.raises(ServiceError, match="shutting down"):
-        bench.submit("late")
-    bench.done(running)
-    await closing
-    assert await running.result() == result("running")
-    assert bench.worker.texts == ["running"]
 
 
 async def test_observers_are_notified_once_of_every_end() -> None:

@@ -46,13 +46,3 @@ def test_a_request_for_a_busy_document_waits_without_blocking_others() -> None:
     assert ids(queue, (("a", "y"),)) == [1, 3]
     assert len(queue) == 1
     assert ids(queue) == [2]
-
-
-def test_a_removed_request_is_not_taken() -> None:
-    first, second = ticket(1, "a"), ticket(2, "a")
-    queue = filled(first, second)
-    assert queue.remove(second)
-    assert not queue.remove(second)
-    assert queue.of_session("a") == (first,)
-    assert ids(queue) == [1]
-    assert len(queue) == 0

@@ -16,10 +16,8 @@ def asked(content: str, **more: object) -> ChatRequest:
 
 
 def test_the_tags_of_continue_are_on_separate_lines() -> None:
-    content = FILE.format(
-        "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
-    )
-    edit = Edit.parse(content)
+    held = "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
+    edit = Edit.parse(FILE.format(held))
     assert (edit.path, edit.before, edit.head, edit.tail) == ("a.py", "one\n", "two ", "three\nfour")
     assert edit.after.startswith("\nfive\n")
     assert edit.show("X, ") == "```\ntwo X, three\nfour\n```"
@@ -39,19 +37,6 @@ def test_an_edit_without_a_tag_is_refused_with_its_name(content: str, why: str) 
         mercury.edit(asked(content), "model")
     assert caught.value.code == "bad_request"
     assert why in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "limit"),
-    [
-        ({}, None),
-        ({"max_tokens": -1}, None),
-        ({"max_tokens": 5}, 5),
-        ({"max_tokens": 5, "max_completion_tokens": 7}, 7),
-    ],
-)
-def test_both_names_of_the_maximum_length_are_read(lengths: dict[str, int], limit: int | None) -> None:
-    assert asked("", **lengths).limit() == limit
 
 
 @pytest.mark.parametrize(

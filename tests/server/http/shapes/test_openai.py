@@ -15,9 +15,8 @@ def exchange(**fields: object) -> TextExchange:
 
 def test_a_stream_sends_the_first_fill_in_pieces_and_the_others_at_once() -> None:
     asked = exchange(n=2, stream=True)
-    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)] + list(
-        asked.last(ANSWER)
-    )
+    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)]
+    chunks += asked.last(ANSWER)
     told = [(choice.index, choice.text, choice.finish_reason) for chunk in chunks for choice in chunk.choices]
     assert told == [(0, "one", None), (0, "\ntwo", "stop"), (1, "other", "stop")]
     assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1

@@ -29,7 +29,7 @@ DEMANDING: dict[str, object] = {
     "logit_bias": {"50256": -100},
     "modalities": ["text", "audio"],
     "audio": {"voice": "alloy", "format": "wav"},
-    "grammar": 'root ::= "a"',
+    "grammar": "a" * 100_000,
 }
 
 SHAPE = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
@@ -48,6 +48,7 @@ async def test_what_no_answer_has_is_refused_by_its_name(shape) -> None:
                 error = response.json()["error"]
                 assert response.status_code == 400, name
                 assert error["message"].startswith(f"{name}: "), name
+                assert len(error["message"]) < 300
                 assert shape.family == "llama" or error["param"] == name
     assert script.asked == []
 
@@ -71,22 +72,13 @@ async def test_a_field_that_demands_nothing_and_a_hint_change_nothing(shape) -> 
 
 
 @SHAPE
-@pytest.mark.parametrize("naming", [("tools", "tool_choice"), ("functions", "function_call")])
-async def test_tools_are_only_told_of_where_none_is_to_be_called(shape, naming: tuple[str, str]) -> None:
-    tools, choice = naming
-    asked = BODIES[shape.name] | {tools: DEMANDING[tools]}
+async def test_tools_are_only_told_of_where_none_is_to_be_called(shape) -> None:
     async with serving(Script()) as client:
-        for value, status in (("none", 200), ("auto", 400), ("required", 400), (None, 400)):
-            response = await client.post(shape.paths[0], json=asked | {choice: value})
-            assert response.status_code == status
-
-
-async def test_a_refused_field_of_any_size_is_refused_by_its_name() -> None:
-    async with serving(Script()) as client:
-        body = BODIES["completions"] | {"grammar": "a" * 100_000}
-        error = (await client.post("/v1/completions", json=body)).json()["error"]
-    assert error["message"].startswith("grammar: ")
-    assert len(error["message"]) < 200
+        for tools, choice in (("tools", "tool_choice"), ("functions", "function_call")):
+            asked = BODIES[shape.name] | {tools: DEMANDING[tools]}
+            for value, status in (("none", 200), ("auto", 400), ("required", 400), (None, 400)):
+                response = await client.post(shape.paths[0], json=asked | {choice: value})
+                assert response.status_code == status
 
 
 @SHAPE
@@ -133,10 +125,7 @@ OBJECT = {"type": "object"}
 BY_SCHEMA: list[tuple[dict[str, object], object]] = [
     ({"response_format": {"type": "json_object"}}, OBJECT),
     ({"response_format": {"type": "json_object", "schema": SCHEMA}}, SCHEMA),
-    (
-        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": SCHEMA}}},
-        SCHEMA,
-    ),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}, SCHEMA),
     ({"response_format": {"type": "json_schema", "schema": SCHEMA}}, SCHEMA),
     ({"json_schema": SCHEMA}, SCHEMA),
     ({"json_schema": json.dumps(SCHEMA)}, SCHEMA),

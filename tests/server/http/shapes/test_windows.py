@@ -61,16 +61,7 @@ def text(reply: object) -> str:
         (MARKED, f"<|marker_1|>{REWRITTEN}<|marker_3|>"),
         (MARKDOWN, f"<|editable_region_start|>\n{REWRITTEN}<|editable_region_end|>\n```\n"),
     ],
-    ids=[
-        "sweep",
-        "sweep, begun",
-        "merge markers",
-        "region at the end",
-        "region in its place",
-        "Seed-Coder",
-        "markers",
-        "markdown",
-    ],
+    ids=["sweep", "sweep, begun", "merge", "region at the end", "region in its place", "seed", "markers", "markdown"],
 )
 def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answer: str) -> None:
     run = exchange(prompt)
@@ -143,10 +134,7 @@ ALIKE = "x = (a, b, a, b, a)\n" * 390
 @pytest.mark.parametrize(
     ("changes", "current"),
     [
-        (
-            [history("".join(f"v{n} a\n" for n in range(130)), "".join(f"v{n} b\n" for n in range(130)))] * 8,
-            "c a\n" * 399,
-        ),
+        ([history(*("".join(f"v{n} {end}\n" for n in range(130)) for end in "ab"))] * 8, "c a\n" * 399),
         ([history(CALLS, CALLS.replace("x=1, y", f"x={k}, y")) for k in range(2, 10)], CALLS),
         ([history(ALIKE, ALIKE[:4000] + ALIKE[4000:].replace("a, b", "a, c", 1))] * 8, ALIKE),
         ([history("a b " * 99 + " a", "a b " * 50 + " c " + "a b " * 49)] * 8, "a b " * 3900),

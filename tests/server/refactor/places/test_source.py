@@ -3,8 +3,6 @@ import yaml
 from tests.server.refactor.bench import Bench
 from tests.server.refactor.real_files import WRAPS
 
-from lacuna_model.syntax import LANGUAGES
-from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
 # By file name: a text with a statement to wrap, and a piece of it whose lines must keep their indentation.
@@ -21,18 +19,9 @@ KEPT = {
     "a.go": ("package a\n\nfunc f() {\n\tif a {\n\t\tb(`p\n\t\tq`)\n\t}\n}\n", "`p\n\t\tq`"),
     "raw.cpp": ('void f() {\n    if (a)\n        b(R"(p\n        q)");\n}\n', "p\n        q"),
     "continued.c": ('void f() {\n    if (a)\n        b("p\\\n        q");\n}\n', "p\\\n        q"),
-    "A.java": (
-        'class A {\n    void f() {\n        b("""\n        p\n          q\\n\n        """);\n    }\n}\n',
-        "\n          q",
-    ),
-    "verbatim.cs": (
-        'class A {\n    void F() {\n        b(@"p\n        q", $@"r {s}\n        t");\n    }\n}\n',
-        "\n        q",
-    ),
-    "raw.cs": (
-        'class A {\n    void F() {\n        b("""\n        p\n        """);\n    }\n}\n',
-        '\n        p\n        """',
-    ),
+    "A.java": ('class A { void f() {\n    b("""\n    p\n      q\\n\n    """);\n} }\n', "\n      q"),
+    "verbatim.cs": ('class A { void F() {\n    b(@"p\n    q", $@"r {s}\n    t");\n} }\n', "\n    q"),
+    "raw.cs": ('class A { void F() {\n    b("""\n    p\n    """);\n} }\n', '\n    p\n    """'),
     "heredoc.rb": ("if a\n  b(<<~A, <<B)\n  p #{q}\n  r\n  A\n  s\nB\nend\n", "\n  p #{q}\n  r\n  A\n  s\nB\n"),
     "command.rb": ("if a\n  b = `p\n  #{q}`\nend\n", "`p\n  #{q}`"),
     "comment.rb": ("if a\n=begin\np\n=end\n  b\nend\n", "\n=begin\np\n=end\n"),
@@ -62,15 +51,13 @@ def test_lines_in_strings_and_comments_keep_their_indentation(bench: Bench, name
 
 def test_a_string_is_not_changed_if_its_code_is_dedented(bench: Bench) -> None:
     text = 'def f():\n    if a:\n        b("""p\n        q""")\n        c()\n'
-    assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == (
-        'def f():\n    b("""p\n        q""")\n    c()\n'
-    )
+    wanted = 'def f():\n    b("""p\n        q""")\n    c()\n'
+    assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == wanted
 
 
 def test_markup_text_without_significant_blanks_is_indented(bench: Bench) -> None:
-    made = bench.apply(
-        by_syntax("(return_statement) @place", "{\n  $MATCH\n}", "tsx"), "return <p>\n  a\n</p>;\n", "a.tsx"
-    )
+    wrap = by_syntax("(return_statement) @place", "{\n  $MATCH\n}", "tsx")
+    made = bench.apply(wrap, "return <p>\n  a\n</p>;\n", "a.tsx")
     assert made == "{\n  return <p>\n    a\n  </p>;\n}\n"
 
 
@@ -79,24 +66,3 @@ def test_yaml_strings_are_indented_and_keep_their_value(bench: Bench) -> None:
     query = "(stream (document (block_node (block_mapping (block_mapping_pair) @place))))"
     made = bench.apply(by_syntax(query, "x:\n  y:\n    $MATCH", "yaml"), text, "a.yaml")
     assert yaml.safe_load(made) == {"x": {"y": yaml.safe_load(text)}}
-
-
-PYTHON = next(language for language in LANGUAGES if language.name == "python")
-
-
-def source(text: str) -> Source:
-    return Source("code.py", text, PYTHON)
-
-
-@pytest.mark.parametrize(
-    ("text", "unit"),
-    [
-        ("if a:\n    b\n", "    "),
-        ("if a:\n  b\n  if c:\n    d\n", "  "),
-        ("if a:\n\tb\n", "\t"),
-        ("a = 1\n", "    "),
-        ("def f():\r\n\tif a:\r\n\t\tb\r\n", "\t"),
-    ],
-)
-def test_the_unit_of_indentation_is_taken_from_the_file(text: str, unit: str) -> None:
-    assert source(text).indent_unit == unit

@@ -1,5 +1,5 @@
 import pytest
-from tests.server.refactor.bench import Bench, Scripted
+from tests.server.refactor.bench import Bench, Scripted, marked
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax.region import regex_grammar
@@ -10,46 +10,25 @@ INT = Scripted(lambda region: "int")
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    "text",
     [
-        (
-            "def f(a, b=1, *c, d=None, **e):\n    return a\n",
-            "def f(a: int, b: int = 1, *c: int, d: int | None = None, **e: int) -> int:\n    return a\n",
-        ),
-        (
-            "def f(a='x', b=b'', c=1.5, d=True, e=[], f={}):\n    pass\n",
-            "def f(a: str = 'x', b: bytes = b'', c: float = 1.5, d: bool = True, e: list = [], f: dict = {}) -> None:\n"
-            "    pass\n",
-        ),
-        (
-            "class A:\n    def f(self, a):\n        return\n\n    @staticmethod\n    def g(a): ...\n\n"
-            "    @classmethod\n    def h(cls):\n"
-            "        raise ValueError\n",
-            "class A:\n    def f(self, a: int) -> None:\n        return\n\n    @staticmethod\n"
-            "    def g(a: int) -> int: ...\n\n"
-            "    @classmethod\n    def h(cls) -> int:\n        raise ValueError\n",
-        ),
-        (
-            "def f(a=  # why\n      1, b=[\n    1,  # one\n]):\n    return a\n",
-            "def f(a: int=  # why\n      1, b: list = [\n    1,  # one\n]) -> int:\n    return a\n",
-        ),
-        ("def f(a: str) -> str:\n    return lambda b: b\n", "def f(a: str) -> str:\n    return lambda b: b\n"),
-        ("def f():\n    yield 1\n", "def f():\n    yield 1\n"),
-        ("def f():\n    return None\n", "def f() -> None:\n    return None\n"),
-        *(
-            (
-                f"def f():\n    if g():\n        {none}\n    return 1\n",
-                f"def f() -> int | None:\n    if g():\n        {none}\n    return 1\n",
-            )
-            for none in ("return", "return None")
-        ),
-        (
-            "def f():\n    def g():\n        return 1\n    g()\n",
-            "def f() -> None:\n    def g() -> int:\n        return 1\n    g()\n",
-        ),
+        "def f(a«: int», b«: int »=« »1, *c«: int», d«: int | None »=« »None, **e«: int»)« -> int»:\n    return a\n",
+        "def f(a«: str »=« »'x', b«: bytes »=« »b'', c«: float »=« »1.5)« -> None»:\n    pass\n",
+        "def f(d«: bool »=« »True, e«: list »=« »[], f«: dict »=« »{})« -> None»:\n    pass\n",
+        "class A:\n    def f(self, a«: int»)« -> None»:\n        return\n",
+        "class A:\n    @staticmethod\n    def g(a«: int»)« -> int»: ...\n",
+        "class A:\n    @classmethod\n    def h(cls)« -> int»:\n        raise ValueError\n",
+        "def f(a«: int»=  # why\n      1, b«: list »=« »[\n    1,  # one\n])« -> int»:\n    return a\n",
+        "def f(a: str) -> str:\n    return lambda b: b\n",
+        "def f():\n    yield 1\n",
+        "def f()« -> None»:\n    return None\n",
+        "def f()« -> int | None»:\n    if g():\n        return\n    return 1\n",
+        "def f()« -> int | None»:\n    if g():\n        return None\n    return 1\n",
+        "def f()« -> None»:\n    def g()« -> int»:\n        return 1\n    g()\n",
     ],
 )
-def test_annotations_come_from_the_code_or_from_a_fill(bench: Bench, before: str, after: str) -> None:
+def test_annotations_come_from_the_code_or_from_a_fill(bench: Bench, text: str) -> None:
+    before, after = marked(text)
     assert bench.apply(ANNOTATE, before, answer=INT) == after
 
 
@@ -91,11 +70,7 @@ def holes(bench: Bench, text: str) -> list[Region]:
         ("", ["int", "list[str]", "dict[str, int]", "tuple[int, str]"], ["Path", "List[int]", "Later", "int, str"]),
         ("class Path:\n    pass\n\n\n", ["Path", "list[Path]"], ["Later"]),
         ("from pathlib import Path\n\n\n", ["int"], ["Path"]),
-        (
-            "from __future__ import annotations\nfrom pathlib import Path as P, Path\n\n\n",
-            ["Path", "Later"],
-            ["P", "Else"],
-        ),
+        ("from __future__ import annotations\nfrom a import B as P, Path\n\n\n", ["Path", "Later"], ["P", "Else"]),
     ],
 )
 def test_only_types_that_exist_at_a_place_can_be_filled_there(

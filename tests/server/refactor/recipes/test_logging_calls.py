@@ -1,7 +1,7 @@
 import logging
 
 import pytest
-from tests.server.refactor.bench import Bench, Scripted
+from tests.server.refactor.bench import Bench, Scripted, marked
 
 from lacuna_server.refactor.recipes import by_recipe
 
@@ -45,31 +45,22 @@ def test_comments_and_strings_inside_the_arguments_are_kept(bench: Bench) -> Non
     assert 'logger.debug("""a\n  b""")' in made
 
 
+CALL = '«print(1)→logger.debug("%s", 1)»'
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
+    "text",
     [
-        ("print(1)\n", f'{HEAD}\n\nlogger.debug("%s", 1)\n'),
-        ('"""Doc."""\n\nprint(1)\n', f'"""Doc."""\n\n{HEAD}\n\nlogger.debug("%s", 1)\n'),
-        (
-            "import logging\n\nlog = logging.getLogger()\nprint(1)\n",
-            'import logging\n\nlog = logging.getLogger()\nlog.debug("%s", 1)\n',
-        ),
-        (
-            "from __future__ import annotations\nprint(1)\n",
-            f'from __future__ import annotations\n{HEAD}logger.debug("%s", 1)\n',
-        ),
-        (
-            "import logging  # first\nimport os  # os\nprint(1)  # shown\n",
-            "import logging  # first\nimport os  # os\n\nlogger = logging.getLogger(__name__)\n"
-            'logger.debug("%s", 1)  # shown\n',
-        ),
-        (
-            "import logging\nimport os\r\nprint(1)\n",
-            'import logging\nimport os\n\nlogger = logging.getLogger(__name__)\r\nlogger.debug("%s", 1)\n',
-        ),
+        f"«{HEAD}\n\n»{CALL}\n",
+        f'"""Doc."""\n\n«{HEAD}\n\n»{CALL}\n',
+        'import logging\n\nlog = logging.getLogger()\n«print(1)→log.debug("%s", 1)»\n',
+        f"from __future__ import annotations\n«{HEAD}»{CALL}\n",
+        f"import logging  # first\nimport os  # os\n«\nlogger = logging.getLogger(__name__)\n»{CALL}  # shown\n",
+        f"import logging\nimport os«\n\nlogger = logging.getLogger(__name__)»\r\n{CALL}\n",
     ],
 )
-def test_the_logger_of_the_module_is_reused_or_added(bench: Bench, before: str, after: str) -> None:
+def test_the_logger_of_the_module_is_reused_or_added(bench: Bench, text: str) -> None:
+    before, after = marked(text)
     assert bench.apply(REPLACE, before, answer=INFO) == after
 
 

@@ -53,18 +53,13 @@ def test_a_known_value_is_not_requested_from_the_model(bench: Bench) -> None:
     text = "def f(a): f(a)\n\n\ndef g(timeout): f(1)\n\n\nf(2)\n"
     answer = Scripted(lambda region: "30")
     made = bench.apply(by_recipe("parameter", add()), text, answer=answer)
-    assert made == (
-        "def f(a, timeout: float): f(a, timeout=timeout)\n\n\ndef g(timeout): f(1, timeout=timeout)\n\n\n"
-        "f(2, timeout=30)\n"
-    )
+    inner = "def f(a, timeout: float): f(a, timeout=timeout)\n\n\ndef g(timeout): f(1, timeout=timeout)\n\n\n"
+    assert made == f"{inner}f(2, timeout=30)\n"
     assert [len(request.regions) for request in answer.requests] == [1]
-    silent = Scripted(lambda region: None)
-    assert bench.apply(by_recipe("parameter", add(value="T / 2")), "def f(): pass\nf()\n", answer=silent) == (
-        "def f(timeout: float): pass\nf(timeout=T / 2)\n"
-    )
-    assert bench.apply(by_recipe("parameter", add("timeout=5")), "def f(): pass\nf()\n", answer=silent) == (
-        "def f(timeout=5): pass\nf()\n"
-    )
+    silent, text = Scripted(lambda region: None), "def f(): pass\nf()\n"
+    made = bench.apply(by_recipe("parameter", add(value="T / 2")), text, answer=silent)
+    assert made == "def f(timeout: float): pass\nf(timeout=T / 2)\n"
+    assert bench.apply(by_recipe("parameter", add("timeout=5")), text, answer=silent) == "def f(timeout=5): pass\nf()\n"
 
 
 def test_callers_in_other_files_and_methods_of_a_class_are_updated(bench: Bench) -> None:

@@ -1,71 +1,42 @@
 import pytest
-from tests.server.refactor.bench import Bench, Scripted
+from tests.server.refactor.bench import Bench, Scripted, marked
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.recipes import by_recipe, recipes, rule_sets
 
-DOCSTRINGS = [
-    (
-        "a.py",
-        (
-            'def f():\n    return 1\n\n\nclass A:\n    """Known."""\n\n    def g(self):\n        # why\n'
-            "        pass\n\n\ndef h(): pass\n"
-        ),
-        'def f():\n    """X"""\n    return 1\n\n\nclass A:\n    """Known."""\n\n    def g(self):\n        # why\n'
-        '        """X"""\n        pass\n\n\ndef h(): pass\n',
-    ),
-    (
-        "a.ts",
-        "// Known.\nfunction f() {}\n\nexport function g() {}\n\n/** Known. */\nclass A {\n  h() {}\n}\n",
-        (
-            "// Known.\nfunction f() {}\n\n/** X */\nexport function g() {}\n\n/** Known. */\nclass A {\n"
-            "  /** X */\n  h() {}\n}\n"
-        ),
-    ),
-    ("a.js", "function f() {}\n", "/** X */\nfunction f() {}\n"),
-    (
-        "a.rs",
-        "/// Known.\nfn f() {}\n\nmod m {\n    struct S;\n}\n",
-        "/// Known.\nfn f() {}\n\nmod m {\n    /// X\n    struct S;\n}\n",
-    ),
-    (
-        "a.go",
-        "package a\n\n// F is known.\nfunc F() {}\n\nfunc G() {}\n",
-        "package a\n\n// F is known.\nfunc F() {}\n\n// G X\nfunc G() {}\n",
-    ),
-]
-TESTS = [
-    (
-        "a.py",
-        (
-            'def test_a():\n    pass\n\n\ndef test_b():\n    """Known."""\n    ...\n\n\ndef test_c():\n'
-            "    assert f()\n\n\ndef g():\n    pass\n"
-        ),
-        'def test_a():\n    assert X\n\n\ndef test_b():\n    """Known."""\n    assert X\n\n\ndef test_c():\n'
-        "    assert f()\n\n\n"
-        "def g():\n    pass\n",
-    ),
-    (
-        "a.js",
-        'describe("a", () => {\n  it("b", () => {});\n  test("c", function () {});\n  it("d", () => { e(); });\n});\n',
-        'describe("a", () => {\n  it("b", () => {\n    expect(X).toBe(X);\n  });\n'
-        '  test("c", function () {\n    expect(X).toBe(X);\n  });\n  it("d", () => { e(); });\n});\n',
-    ),
-    (
-        "a.go",
-        'package a\n\nimport "testing"\n\nfunc TestA(t *testing.T) {}\n\nfunc f() {}\n',
-        (
-            'package a\n\nimport "testing"\n\nfunc TestA(t *testing.T) {\n    if X {\n        t.Error("X")\n'
-            "    }\n}\n\nfunc f() {}\n"
-        ),
-    ),
-    ("a.rs", "#[test]\nfn f() {}\n\nfn g() {}\n", "#[test]\nfn f() {\n    assert!(X);\n}\n\nfn g() {}\n"),
-]
+X = Scripted(lambda region: "X")
 
 
-@pytest.mark.parametrize(("name", "before", "after"), DOCSTRINGS, ids=[case[0] for case in DOCSTRINGS])
-def test_missing_docstrings_are_added(bench: Bench, name: str, before: str, after: str) -> None:
-    assert bench.apply(by_recipe("docstrings", {}), before, name, Scripted(lambda region: "X")) == after
+@pytest.mark.parametrize(
+    ("recipe", "name", "text"),
+    [
+        ("docstrings", "a.py", 'def f():\n«    """X"""\n»    return 1\n\n\nclass A:\n    """Known."""\n'),
+        (
+            "docstrings",
+            "a.py",
+            'class A:\n    """K."""\n\n    def g(self):\n        # why\n«        """X"""\n»        pass\n',
+        ),
+        ("docstrings", "a.py", "def h(): pass\n"),
+        ("docstrings", "a.ts", "// Known.\nfunction f() {}\n\n«/** X */\n»export function g() {}\n"),
+        ("docstrings", "a.ts", "/** Known. */\nclass A {\n«  /** X */\n»  h() {}\n}\n"),
+        ("docstrings", "a.js", "«/** X */\n»function f() {}\n"),
+        ("docstrings", "a.rs", "/// Known.\nfn f() {}\n\nmod m {\n«    /// X\n»    struct S;\n}\n"),
+        ("docstrings", "a.go", "package a\n\n// F is known.\nfunc F() {}\n\n«// G X\n»func G() {}\n"),
+        ("test-bodies", "a.py", "def test_a():\n    «pass→assert X»\n\n\ndef g():\n    pass\n"),
+        ("test-bodies", "a.py", 'def test_b():\n    """K."""\n    «...→assert X»\n\n\ndef test_c():\n    assert f()\n'),
+        ("test-bodies", "a.js", 'it("b", () => {«\n    expect(X).toBe(X);\n»});\nit("d", () => { e(); });\n'),
+        ("test-bodies", "a.js", 'test("c", function () {«\n    expect(X).toBe(X);\n»});\n'),
+        (
+            "test-bodies",
+            "a.go",
+            'package a\n\nfunc TestA(t *testing.T) {«\n    if X {\n        t.Error("X")\n    }\n»}\n',
+        ),
+        ("test-bodies", "a.rs", "#[test]\nfn f() {«\n    assert!(X);\n»}\n\nfn g() {}\n"),
+    ],
+)
+def test_what_is_missing_is_added(bench: Bench, recipe: str, name: str, text: str) -> None:
+    before, after = marked(text)
+    assert bench.apply(by_recipe(recipe, {}), before, name, X) == after
 
 
 @pytest.mark.parametrize("name", ["a.js", "a.ts", "a.tsx"])
@@ -73,7 +44,7 @@ def test_a_doc_comment_stands_above_decorators(bench: Bench, name: str) -> None:
     known = "class A {\n  /** Known. */\n  @B('c')\n  @D() f() {}\n\n"
     before = "  @B({ c: [d()] })\n  @D\n  g() {}\n\n  h() {}\n}\n"
     after = before.replace("  @B", "  /** X */\n  @B").replace("  h", "  /** X */\n  h")
-    assert bench.apply(by_recipe("docstrings", {}), known + before, name, Scripted(lambda region: "X")) == known + after
+    assert bench.apply(by_recipe("docstrings", {}), known + before, name, X) == known + after
 
 
 def test_every_rule_is_read_and_every_language_parses_its_query(bench: Bench) -> None:
