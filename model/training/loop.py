@@ -41,16 +41,14 @@ S = TypeVar("S", bound=Samples)
 
 
 class Fits(Protocol):
-    """What is fitted: the ``config`` and the tensors of the file that the engine loads, and the state to go on from."""
-
-    config: RowsConfig
+    """What is fitted."""
 
     def state(self) -> dict[str, Any]:
         """What a training goes on from."""
         ...
 
-    def tensors_now(self) -> dict[str, Tensor]:
-        """The trained tensors by name, without their gradients."""
+    def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
+        """The sizes and the tensors of the file that the engine loads."""
         ...
 
 
@@ -156,5 +154,5 @@ class Run(Generic[Done]):
         self.done = done
         with atomic.replacing(self._checkpoint) as stream:
             torch.save({"fit": fit.state(), "progress": msgspec.to_builtins(done)}, stream)
-        rows_file.write(self._rows, fit.config, fit.tensors_now())
+        rows_file.write(self._rows, *fit.kept())
         self._say(line)

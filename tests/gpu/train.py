@@ -151,7 +151,7 @@ class _Training:
     def mark(self, name: str, found: Progress) -> None:
         """Write the mask rows, then measure them."""
         path = self._chosen.out / f"masks-{name}.safetensors"
-        rows_file.write(path, self._fit.config, self._fit.tensors_now())
+        rows_file.write(path, *self._fit.kept())
         size = path.stat().st_size
         self._report.add(f"{name} bytes", size, f"less than {MAX_FILE}")
         self._report.add(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import torch
+import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -124,12 +125,11 @@ def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor
 def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transformer:
     """The ``base`` with the rows at a path; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config)
-    if base.is_native and config.rank % WIDTH:
-        raise WeightsError(f"{path}: additions of rank {config.rank}, which is not a multiple of {WIDTH}")
+    more = -config.rank % WIDTH if base.is_native else 0
     device = base.final_norm.device
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     pairs = {
-        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels) for name in (name, name[:-3] + "high")))
+        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels, more) for name in (name, name[:-3] + "high")))
         for name in additions(base.config, config.rank)
         if name.endswith(".low")
     }
@@ -139,8 +139,14 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
     return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
 
 
-def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
-    return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None, more: int) -> Linear:
+    """One linear of a pair, of a rank that is ``more`` than in the file: the kernels compute in widths."""
+    codes, scale = tensors[name], tensors[name + ".scale"].float()
+    if name.endswith(".low"):
+        codes, scale = F.pad(codes, (0, 0, 0, more)), F.pad(scale, (0, more))
+    else:
+        codes = F.pad(codes, (0, more))
+    return from_codes(codes, scale, kernels)
 
 
 def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -149,6 +149,10 @@ class Trainable:
             group["lr"] = rate
         self._optimizer.step()
 
+    def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
+        """The sizes and the tensors of the file that the engine loads."""
+        return self.config, self.tensors_now()
+
     def tensors_now(self) -> dict[str, Tensor]:
         """The trained tensors by name, without their gradients."""
         return {name: one.detach() for name, one in self.tensors.items()}

@@ -30,7 +30,7 @@ TOGETHER, EACH = 16, 8
 # What is learnt of a token that stands there already, beside another one.
 COPIED = 0.1
 # Where people ask: at the beginning of a line, within one, and for the rest of a block.
-PLACES = {"line": 0.45, "part": 0.35, "block": 0.2}
+PLACES = {"line": 0.4, "part": 0.3, "block": 0.3}
 BLOCK_LINES = 8
 # Lines that begin with these are no code, and nobody can foresee them.
 COMMENTS = ("#", "//", "/*", "*", "--", '"""')

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_model.loading.rows_file import RowsConfig
+from lacuna_model.loading.rows_file import RowsConfig, additions
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokens.tokenizer import Tokenizer
 from training import loop
@@ -27,6 +27,8 @@ HELD_OUT = 96
 # Batches that are drawn at once, so that the samples of each have about as many rows.
 TOGETHER = 16
 NOTICE_S = 120.0
+# The rank of what ships: of the 1.5B's rows of fills, trained with rank 32, it costs 0.003 nats and halves the file.
+KEPT_RANK = 16
 # Of the steps; with 3e-4 fills are 0.07 nats worse after two minutes. An edit's form is new to a model.
 RATES: Mapping[Kind, float] = {"infill": 1e-4, "edit": 3e-4}
 # The held-out samples are measured at these shares of the time.
@@ -92,6 +94,16 @@ class RowsFit(Trainable):
         super().__init__(
             base, RowsConfig(config.hidden_size, config.num_layers, 1, rank, kind), rate or RATES[kind], seed
         )
+
+    @torch.no_grad()
+    def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
+        """Each product of additions by the nearest one of rank ``KEPT_RANK`` (its largest singular values)."""
+        found = dict[str, Tensor]()
+        for name in additions(self._base.config, self.config.rank):
+            if name.endswith(".low"):
+                high = f"{name[:-3]}high"
+                found[name], found[high] = nearest(self.tensors[name], self.tensors[high], KEPT_RANK)
+        return msgspec.structs.replace(self.config, rank=min(KEPT_RANK, self.config.rank)), found
 
     def step(self, samples: Sequence[RowSample], done: float) -> Tensor:
         """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""
@@ -159,6 +171,15 @@ class RowsFit(Trainable):
             apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, -1.0))
             gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
         return gradient.view_as(hidden), loss
+
+
+def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """The pair [rank, in], [out, rank] whose product is nearest to that of ``low`` [R, in] and ``high`` [out, R]."""
+    left, small = torch.linalg.qr(high)
+    right, other = torch.linalg.qr(low.T)
+    turned, sizes, back = torch.linalg.svd(small @ other.T)
+    share = sizes[:rank].sqrt()
+    return share[:, None] * (back[:rank] @ right.T), (left @ turned[:, :rank]) * share
 
 
 class Trained(msgspec.Struct):

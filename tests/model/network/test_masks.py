@@ -10,7 +10,6 @@ from tests.model.network.test_transformer import NATIVE, kernels
 from torch import Tensor
 
 from lacuna_kernels.native import AddedRows, NativeKernels
-from lacuna_model.core.errors import WeightsError
 from lacuna_model.loading import rows_file
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import FUSED, build_transformer, fuse
@@ -118,8 +117,9 @@ def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, f
     assert torch.equal(off, alone)
 
 
-def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path) -> None:
-    edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
+@pytest.mark.parametrize("rank", [RANK, 20])
+def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path, rank: int) -> None:
+    edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, rank, kind="edit")
     kinds = ["", "edit", "edit", "", "edit", ""]
     exact = rows_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)), None)
     expected, _ = behind_text(exact, kinds)
@@ -132,10 +132,3 @@ def test_rows_of_a_kind_that_a_model_lacks_are_refused() -> None:
     for ids, kinds in (([5, -1], []), ([5, 6], ["", "edit"])):
         with pytest.raises(ValueError, match=r"no additions for rows of the kind '(masks|edit)'"):
             model.read(ids, range(2), [PassPart(2, NoStore(), causal=True, kinds=kinds)])
-
-
-def test_a_rank_that_the_kernels_do_not_support_is_one_line(kernels: NativeKernels, tmp_path: Path) -> None:
-    path = tiny_masks.write(tmp_path / "odd.safetensors", NATIVE, 20)
-    with pytest.raises(WeightsError, match="rank 20, which is not a multiple of 32") as caught:
-        rows_file.read(path, native(kernels), kernels)
-    assert "\n" not in str(caught.value)

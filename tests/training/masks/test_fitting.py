@@ -155,7 +155,7 @@ def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
 def test_a_training_begins_from_a_file(batches: list[Batch], tmp_path: Path) -> None:
     first, second = (Fit(BASE, slots=4, rank=4, rate=5e-3, seed=seed) for seed in (0, 1))
     trained(first, batches, 20)
-    rows_file.write(tmp_path / "masks", first.config, first.tensors_now())
+    rows_file.write(tmp_path / "masks", *first.kept())
     second.begin_from(tmp_path / "masks")
     assert second.acceptance(batches) == pytest.approx(first.acceptance(batches), abs=0.1)
     with pytest.raises(WeightsError, match="has 4 slots of rank 4"):

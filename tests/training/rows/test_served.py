@@ -43,7 +43,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
         fit.step(both, 0.1 + step / 200)
     measured = fit.measure([both], MODEL.fim.ends)
     assert (measured.right, measured.begun, measured.silent) == (2, 1, 1)
-    rows_file.write(file, fit.config, fit.tensors_now())
+    rows_file.write(file, *fit.kept())
     return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))
 
 
@@ -147,7 +147,7 @@ def test_rows_of_fills_write_what_was_learnt(tmp_path: Path) -> None:
     fit = RowsFit(BASE, INFILL, rank=8, rate=1e-2)
     for step in range(60):
         fit.step([one], 0.1 + step / 100)
-    rows_file.write(tmp_path / "tiny.infill.safetensors", fit.config, fit.tensors_now())
+    rows_file.write(tmp_path / "tiny.infill.safetensors", *fit.kept())
     layers = rows_file.read(tmp_path / "tiny.infill.safetensors", MODEL.layers, None)
     at = LINES.index(line)
     text = LINES.replace(line, "", 1)

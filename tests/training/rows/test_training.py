@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
@@ -39,5 +40,14 @@ def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pyt
         second = training.train(gguf, texts, tmp_path / "out", kind, steps=4, **options)
         assert second.samples == first.samples // 3 * 4
         config, tensors = rows_file.stored(tmp_path / "out" / f"{kind}.safetensors", about.config)
-        assert (config.kind, config.slots) == (kind, 1)
+        assert (config.kind, config.slots, config.rank) == (kind, 1, training.KEPT_RANK)
         assert tensors.keys().isdisjoint({"masks"})
+
+
+def test_a_product_of_a_lower_rank_is_the_nearest_one() -> None:
+    drawn = torch.Generator().manual_seed(0)
+    low, high = (torch.randn(shape, generator=drawn) for shape in ((6, 40), (30, 6)))
+    kept, sizes = training.nearest(low, high, 4), torch.linalg.svdvals(high @ low)
+    assert [one.shape for one in kept] == [(4, 40), (30, 4)]
+    error = torch.linalg.norm(high @ low - kept[1] @ kept[0])
+    assert torch.isclose(error, torch.linalg.norm(sizes[4:]), rtol=1e-4)
