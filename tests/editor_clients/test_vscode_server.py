@@ -28,9 +28,12 @@ def metrics(daemon: Daemon) -> str:
 
 
 def servers(mark: str) -> list[str]:
-    """The process ids of language servers that have ``mark`` in their command line or environment."""
-    every = [(id, command, command + variables) for id, command, variables in processes()]
-    return [id for id, command, all_of_it in every if b"lacuna_lsp" in command and mark.encode() in all_of_it]
+    """The process ids of an editor's own language servers that have ``mark`` in their command line or environment."""
+    return [
+        id
+        for id, command, variables in processes()
+        if b"lacuna_lsp" in command and b"--unix" not in command and mark.encode() in command + variables
+    ]
 
 
 @in_one_window
