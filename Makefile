@@ -34,7 +34,7 @@ demo: .said $(VENV)/.installed
 test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.terminal $(VENV)/.vscode $(VSIX)
 	for model in $(TEST_MODELS); do $(BIN)/lacuna models pull $$model || exit; done
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --junitxml $(VENV)/tests.xml
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --junitxml $(VENV)/tests.xml
 
 wheels: $(VENV)/.installed-wheels
 	$(BIN)/python -m hatchling build -t wheel -d dist
