@@ -125,11 +125,12 @@ def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor
 def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transformer:
     """The ``base`` with the rows at a path; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config)
-    more = -config.rank % WIDTH if base.is_native else 0
+    if base.is_native and (more := -config.rank % WIDTH):  # the kernels compute in widths
+        tensors = {name: _wider(name, tensor, more) for name, tensor in tensors.items()}
     device = base.final_norm.device
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     pairs = {
-        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels, more) for name in (name, name[:-3] + "high")))
+        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels) for name in (name, name[:-3] + "high")))
         for name in additions(base.config, config.rank)
         if name.endswith(".low")
     }
@@ -139,14 +140,15 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
     return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
 
 
-def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None, more: int) -> Linear:
-    """One linear of a pair, of a rank that is ``more`` than in the file: the kernels compute in widths."""
-    codes, scale = tensors[name], tensors[name + ".scale"].float()
-    if name.endswith(".low"):
-        codes, scale = F.pad(codes, (0, 0, 0, more)), F.pad(scale, (0, more))
-    else:
-        codes = F.pad(codes, (0, more))
-    return from_codes(codes, scale, kernels)
+def _wider(name: str, tensor: Tensor, more: int) -> Tensor:
+    """A tensor of additions whose rank is ``more``, with zeros: outputs of ``low``, inputs of ``high``."""
+    if name.endswith((".low", ".low.scale")):
+        return F.pad(tensor, (*[0] * (2 * tensor.ndim - 1), more))
+    return F.pad(tensor, (0, more)) if name.endswith(".high") else tensor
+
+
+def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
+    return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
 
 
 def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -8,7 +8,6 @@ import posixpath
 import re
 from bisect import bisect_left
 from functools import cached_property
-from itertools import islice
 
 from lacuna_model.core.names import UNKNOWN, NameEvidence, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
@@ -21,7 +20,7 @@ from lacuna_model.snippets.imports import Import, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.text.lines import CLOSER_OF, LINE_END, closers
+from lacuna_model.text.lines import CLOSER_OF, closers, line_starts
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 from lacuna_model.workspace.file_parts import PART, WORD, FilePart, part, parts_before
 
@@ -142,7 +141,10 @@ class KnownNames:
         if "\r" in fill:
             read = plain(fill)
             found = self.nowhere(read, len(plain(fill[:since])))
-            return None if found is None else found + _num_returns(fill, read[: max(found, 0)].count("\n"))
+            if found is None or found < 0:
+                return found
+            row = read.count("\n", 0, found)
+            return found + line_starts(fill)[row] - line_starts(read)[row]
         if self._is_in_text:
             return None
         shown, first = self._head + fill, len(self._head)
@@ -367,11 +369,6 @@ def _receiver_before(text: str, start: int) -> str:
         return ""
     bare = before[: dot.start(1)].rstrip() if dot[1] else ""
     return dot[1] if dot[1] and not bare.endswith((".", "::")) else "."
-
-
-def _num_returns(text: str, rows: int) -> int:
-    """How many of the first ``rows`` line ends of a text are of two characters."""
-    return sum(len(end[0]) - 1 for end in islice(LINE_END.finditer(text), rows))
 
 
 def _is_open(found: dict[str, Import], lines: list[str]) -> bool:

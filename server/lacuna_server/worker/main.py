@@ -174,16 +174,16 @@ class Worker:
             self._send(Done(work.id, work.busy_s, work.steps, ending))
         elif memory.ran_out(ending):
             message = "the memory of the machine did not suffice for this request; the model is started again"
-            self._log(ending)
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
             raise ending  # what was allocated is in no known state
         elif isinstance(ending, LacunaError):  # it says in one line what it is about
             code: ErrorCode = "bad_request" if isinstance(ending, RequestError) else "internal"
             self._send(Refused(work.id, work.busy_s, work.steps, code, str(ending)))
         else:
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
-            self._log(ending)
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
 
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""

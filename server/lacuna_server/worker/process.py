@@ -164,12 +164,16 @@ class WorkerProcess:
                     self._ready_since, self._was_ready = self.last_heard, True
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
-            await _wait(process)
         finally:
             assert process.stdin is not None
+            assert process.stdout is not None
             process.stdin.close()
-            if isinstance(last, Ready):  # it ends when its requests end, and writes its last log lines
-                await _wait(process)
+            # It ends by itself, and writes its last log lines. ``kill`` would reap it before asyncio does, and its exit
+            # code would be lost.
+            if isinstance(last, Ready) or process.stdout.at_eof():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
+                        await process.wait()
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -182,13 +186,6 @@ class WorkerProcess:
 
     def _code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
-
-
-async def _wait(process: asyncio.subprocess.Process) -> None:
-    """Give a process time to end by itself: ``kill`` would reap it before asyncio does, and lose its exit code."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
-            await process.wait()
 
 
 class Submitter(Protocol):

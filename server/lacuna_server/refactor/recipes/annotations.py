@@ -185,7 +185,8 @@ def _is_left(statement: Node | None) -> bool:
             handlers = [one for one in clauses if one.type.startswith("except")]
             return is_done or any(_is_left(_block(one)) for one in handlers)
         case "match_statement":
-            cases = [one for one in nodes(statement, "case_clause") if one.parent == _block(statement)]
+            block = _block(statement)
+            cases = [] if block is None else [one for one in block.named_children if one.type == "case_clause"]
             return any(map(_is_left, cases)) or not any(text(one).startswith("case _:") for one in cases)
         case _:
             return True
