@@ -34,6 +34,19 @@ class ArmSyntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str
     otherwise: str
     arm: str
+    data: dict[str, str] = {}
+    own: str = ""
+
+
+class Enum(msgspec.Struct, frozen=True):
+    """An enum's name, and its members with what follows each in the head of an arm."""
+
+    name: str
+    members: dict[str, str]
+
+    def written(self, value: str, name: str) -> dict[str, str]:
+        """The members as arms write them where the enum is called ``name``."""
+        return {value.replace("ENUM", name).replace("MEMBER", member): data for member, data in self.members.items()}
 
 
 @cache
@@ -45,7 +58,7 @@ def syntaxes() -> dict[str, ArmSyntax]:
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
     """Yields a rewrite for every match or switch that has arms for some members of a known enum and no default arm."""
-    enums: dict[str, list[list[str]]] = {}
+    enums: dict[str, list[Enum]] = {}
     for source in sources:
         enums.setdefault(source.language.name, []).extend(_enums(source))
     for source in sources:
@@ -53,23 +66,40 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
         for holder, arms, labels in _switches(source, syntax):
             if any(re.match(syntax.otherwise, text(arm)) for arm in arms):
                 continue
-            named = {token for label in labels for token in TOKEN.findall(text(label)) if not BINDING.fullmatch(token)}
-            values = next((values for values in enums[source.language.name] if named and named <= set(values)), [])
-            missing = [value for value in values if value not in named]
+            tokens = {token.rstrip(":.") for label in labels for token in TOKEN.findall(text(label))}
+            named = {token for token in tokens if token and not BINDING.fullmatch(token)}
+            members = _members(enums[source.language.name], syntax, holder, named)
+            missing = {member: data for member, data in members.items() if member not in named}
             if missing and not source.lead(arms[0].start_byte).strip():
                 yield source, _arms(source, syntax, holder, arms, missing)
 
 
-def _enums(source: Source) -> list[list[str]]:
-    """Returns the values of every enum of a file, written as in an arm."""
+def _enums(source: Source) -> list[Enum]:
+    """Returns the enums of a file."""
     syntax = syntaxes()[source.language.name]
-    found: dict[str, list[str]] = {}
+    found: dict[str, Enum] = {}
     for match in source.query(syntax.enums):
         enum = text(match["enum"][0])
-        found.setdefault(enum, []).extend(
-            syntax.value.replace("ENUM", enum).replace("MEMBER", text(member)) for member in match["member"]
-        )
+        data = match.get("data", ())
+        for member in match["member"]:
+            found.setdefault(enum, Enum(enum, {})).members[text(member)] = _data(syntax, data[0]) if data else ""
     return list(found.values())
+
+
+def _data(syntax: ArmSyntax, data: Node) -> str:
+    """Returns what takes a member's data in the head of an arm."""
+    fields = [text(name) for child in data.named_children if (name := child.child_by_field_name("name")) is not None]
+    return syntax.data[data.type].replace("FIELDS", ", ".join(fields) or "..")
+
+
+def _members(enums: Sequence[Enum], syntax: ArmSyntax, holder: Node, named: set[str]) -> dict[str, str]:
+    """Returns the members of the enum of which the named ones are, written as these are."""
+    own = next((node for node in ancestors(holder) if node.type == syntax.own), None)
+    kind = own.child_by_field_name("type") if own is not None else None
+    written = [enum.written(syntax.value, enum.name) for enum in enums]
+    if kind is not None:
+        written += [enum.written(syntax.value, "Self") for enum in enums if enum.name == re.split(r"\W", text(kind))[0]]
+    return next((members for members in written if named and named <= members.keys()), {})
 
 
 def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[Node], list[Node]]]:
@@ -83,7 +113,7 @@ def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[No
             yield holder, [pair["arm"][0] for pair in own], [pair["label"][0] for pair in own]
 
 
-def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Sequence[str]) -> Rewrite:
+def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Mapping[str, str]) -> Rewrite:
     last = arms[-1]
     indent = source.indent_at(arms[0].start_byte)
     at = source.behind_comment(last.end_byte)
@@ -91,8 +121,8 @@ def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node],
     ended = source.newline + indent + source.indent_unit + BREAK
     needed = ended if syntax.arm.endswith(BREAK) and not _leaves(last) else ""
     parts: list[Part] = [comma + source.slice(last.end_byte, at) + needed]
-    for value in missing:
-        arm = "\n" + syntax.arm.replace("VALUE", value)
+    for value, data in missing.items():
+        arm = "\n" + syntax.arm.replace("VALUE", value + data)
         for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
             parts.append(part)
     return Rewrite(last.end_byte, at, tuple(parts), f"arms for {', '.join(missing)}")

@@ -72,6 +72,28 @@ def test_the_last_arm_does_not_go_on_with_the_first_new_one(bench: Bench, name: 
     assert "\n    case " in made
 
 
+@pytest.mark.parametrize("name", ["Shape", "Self"])
+def test_members_with_data_get_arms_that_take_it(bench: Bench, name: str) -> None:
+    before, after = marked(
+        "enum Shape { Empty, Circle(f64), Box { width: f64, height: f64 }, Line(f64, f64), Nothing {} }\n\n"
+        f"impl Shape {{\n    fn area(&self) -> f64 {{\n        match self {{\n            {name}::Circle(r) => r * r,\n"
+        f"            {name}::Line(..) | {name}::Nothing {{ .. }} => 0.0,"
+        f"«\n            {name}::Empty => x,\n            {name}::Box {{ width, height }} => x,»"
+        "\n        }\n    }\n}\n"
+    )
+    assert bench.apply(ADD, before, "a.rs") == after
+    answer = Scripted(lambda region: "a, b" if region.max_tokens == 8 else "x")
+    text = before.replace(f"{name}::Circle(r) => r * r,", f"{name}::Empty => 0.0,")
+    assert f"\n            {name}::Circle(a, b) => x,\n" in bench.apply(ADD, text, "a.rs", answer)
+
+
+@pytest.mark.parametrize("label", ["Shape::Circle(3)", "Shape::Circle(Some(r))", "Other::Circle(r)", "Self::Circle(r)"])
+def test_an_arm_that_takes_a_part_of_a_member_or_another_enums_adds_nothing(bench: Bench, label: str) -> None:
+    enum = "enum Shape { Circle(f64), Empty }\n\n"
+    text = enum + f"fn f(s: Shape) {{\n    match s {{\n        {label} => 1,\n    }};\n}}\n"
+    assert bench.apply(ADD, text, "a.rs") == text
+
+
 RUST = "        E::A => 1«,» // one\n«        E::B => x,\n»        // two\n"
 C = "    case A:\n        break; // one\n«    case B:\n        x\n        break;\n»"
 
