@@ -4,6 +4,7 @@ The problems are those of HumanEval-X (arXiv 2303.17568, github.com/THUDM/CodeGe
 random, as papers on constrained decoding of diffusion models do (arXiv 2508.10111).
 """
 
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -116,17 +117,20 @@ def outcome(solution: Solution, request: InfillRequest, filler: Filler) -> Outco
 
 
 def run(program: str) -> tuple[bool, bool]:
-    """Whether a program compiles, and whether it ends well within its limits, without network."""
+    """Whether a program compiles, and whether its last function ends well within its limits, without network."""
+    token = secrets.token_hex(16)  # so that an early exit counts as a failure
+    head, brace, tail = program.rpartition("}")
     with tempfile.TemporaryDirectory(prefix="lacuna-cpp-") as folder:
         source, made = Path(folder) / "solution.cpp", Path(folder) / "solution"
-        source.write_text(program)
+        source.write_text(f'#include <cstdio>\n{head}std::puts("{token}");{brace}{tail}')
         # What a model writes may take a compiler for ever.
         compiling = [*COMPILER, str(source), "-o", str(made)]
         running = [sys.executable, "-I", "-S", "-B", sandbox.__file__, "--program", str(made)]
         try:
             if subprocess.run(compiling, capture_output=True, timeout=COMPILING_S).returncode:
                 return False, False
-            return True, subprocess.run(running, capture_output=True, timeout=RUNNING_S).returncode == 0
+            ran = subprocess.run(running, capture_output=True, timeout=RUNNING_S)
+            return True, ran.returncode == 0 and token.encode() in ran.stdout
         except subprocess.TimeoutExpired:
             return made.exists(), False
 

@@ -55,6 +55,11 @@ def test_a_program_that_does_not_end_fails(monkeypatch: pytest.MonkeyPatch) -> N
     assert cpp.run("int main() { for (;;) {} }") == (True, False)
 
 
+def test_a_program_that_leaves_early_fails() -> None:
+    assert cpp.run("#include <cstdlib>\nint main() { exit(0); }") == (True, False)
+    assert cpp.run("int main() { }") == (True, True)
+
+
 def test_other_problems_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"task_id": "CPP/1"}\n'))
