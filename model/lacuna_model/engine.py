@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
-from lacuna_model.core.context import Layout, finished, heal
+from lacuna_model.core.context import Layout, WindowOptions, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
     MAX_CANDIDATES,
@@ -27,7 +27,6 @@ from lacuna_model.core.params import (
     Snapshot,
     Task,
 )
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode import gate
 from lacuna_model.decode.gate import Judgement
 from lacuna_model.editing.editor import Editor, answered

@@ -11,17 +11,15 @@ import msgspec
 from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.constraint import Constraint, TokenText
-from lacuna_model.core.context import Layout, UpdateCounts, lay_out
+from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.names import NameJudge
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
-from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
-from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.fill import Fill, shown
 from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, log_prob_of
 from lacuna_model.decode.known_first import KnownFirst
-from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lacuna_model.backends.readers import Cache, Loaded, new_cache
-from lacuna_model.core.context import Layout
+from lacuna_model.core.context import Layout, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import LINE_ROWS

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.model.large_files import NAMES, bodies, large
 
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, ReadContext, Region
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.languages.parsing import Parser

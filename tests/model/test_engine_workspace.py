@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import ChooseSnippets, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.workspace.known_names import KnownNames

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region, Snippet
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import Diagnostic, Snippet
-from lacuna_model.core.window import WindowOptions
-from lacuna_model.snippets.pieces import PieceCounter
+from lacuna_model.snippets.format import PieceCounter
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Self
 
-from lacuna_model.core.definitions import EnclosingDefinitions, defines
+from lacuna_model.core.enclosing import QUOTES, EnclosingDefinitions, Tail, defines
 from lacuna_model.core.params import Region
-from lacuna_model.core.tails import QUOTES, Tail
 from lacuna_model.text.lines import depth, first_written, indentation, last_written, lines_down, with_feeds
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.

@@ -14,9 +14,8 @@ from msgspec.structs import replace as replace_fields
 from lacuna_model.core.constraint import Constraint, ConstraintStats, TokenText, Verdict
 from lacuna_model.core.params import Snapshot
 from lacuna_model.decode.denoise import LoopEnd, denoise
-from lacuna_model.decode.fill import Fill, Reader
+from lacuna_model.decode.fill import Fill, Reader, shown
 from lacuna_model.decode.gate import Judgement
-from lacuna_model.decode.snapshots import shown
 
 Fills = tuple[str, ...]
 # The first tokens of a candidate's fills, a run of tokens for every gap.

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.params import Snapshot, Status
-from lacuna_model.decode.fill import Fill, FillStatus, Reader
-from lacuna_model.decode.snapshots import LoopCounts, snapshot
+from lacuna_model.decode.fill import Fill, FillStatus, LoopCounts, Reader, snapshot
 
 # After so many seconds of one step other requests have their turn before the next fill has its.
 STEP_SECONDS = 0.5

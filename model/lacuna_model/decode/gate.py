@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
 from lacuna_model.core.names import UNKNOWN, NameUse
-from lacuna_model.core.odds import with_odds
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, JudgedFill, beginnings, numbers
 from lacuna_model.text.diff import num_common
 
@@ -57,7 +56,8 @@ class Judgement(NamedTuple):
         ends = [one.end for one in doubted]
 
         def less(sure: float, end: int) -> float:
-            return with_odds(sure, NOWHERE ** sum(one <= end for one in ends))
+            factor = NOWHERE ** sum(one <= end for one in ends)  # of the odds
+            return factor * sure / (1 - sure + factor * sure)
 
         stops = accumulate(len(line.encode()) + 1 for line in fill.split("\n"))
         return self._replace(

@@ -8,10 +8,9 @@ from pathlib import PurePath
 import msgspec
 
 from lacuna_model.backends.readers import Loaded
-from lacuna_model.core.context import Answering, Gap, Layout, TextTokenizer
+from lacuna_model.core.context import Answering, Gap, Layout, TextTokenizer, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
-from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.languages.registry import language_for
 from lacuna_model.text.lines import indentation, with_feeds
 

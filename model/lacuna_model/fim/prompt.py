@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.core.context import Layout, TextTokenizer
-from lacuna_model.core.definitions import column
+from lacuna_model.core.enclosing import column
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.format import join
 from lacuna_model.text.lines import first_written

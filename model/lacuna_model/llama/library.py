@@ -2,13 +2,16 @@
 
 The PyPI package ``xllamacpp`` carries the library inside of its extension module, which exports the C API. The API
 passes structs by value and changes them without a notice, so the binding is of one version: :data:`PACKAGE`. Whether
-a library has the same structs is checked against the defaults that it gives out.
+a library has the same structs is checked against the defaults that it gives out. The library ends the process for some
+files that it refuses, so each is opened in a process of its own first (:func:`rehearse`).
 """
 
 import ctypes
 import logging
 import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -201,3 +204,40 @@ def library(named: str = "") -> Library:
     if (path := found(named)) is None:
         raise WeightsError("this model needs libllama, which is not installed: pip install 'lacuna-code[llama]'")
     return Library(path)
+
+
+REHEARSED_CELLS = 64
+REHEARSAL_S = 300.0
+
+
+def rehearse(path: Path, library_path: Path) -> None:
+    """Raise WeightsError for a file with which the library ends its process, or does not come to an end.
+
+    ``python -m lacuna_model.llama.library FILE`` is that process. It reads sizes and vocabulary, maps the weights
+    without reading them, and plans the passes of a short context.
+    """
+    command = [sys.executable, "-I", "-m", __name__, str(path)]
+    quiet = {**os.environ, "GGML_NO_BACKTRACE": "1", VARIABLE: str(library_path)}
+    try:
+        done = subprocess.run(command, env=quiet, capture_output=True, timeout=REHEARSAL_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise WeightsError(f"libllama does not come to an end with {path}") from error
+    if done.returncode not in (0, 1):
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it does not say why"]
+        raise WeightsError(f"libllama breaks down at {path} ({said[0]})")
+
+
+def main(path: str) -> None:
+    """Open the file; whatever is refused in order is refused again, with a reason, where the model is loaded."""
+    opened = library()
+    params = opened("model_default_params")
+    params.put(*GPU_LAYERS, 0)
+    if model := opened("model_load_from_file", path.encode(), params):
+        of_context = opened("context_default_params")
+        for field, value in ((CELLS, REHEARSED_CELLS), (BATCH, REHEARSED_CELLS), (THREADS, 1), (BATCH_THREADS, 1)):
+            of_context.put(*field, value)
+        opened("init_from_model", model, of_context)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

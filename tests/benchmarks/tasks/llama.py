@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.core import regions as region_groups
+from lacuna_model.core.context import WindowChooser, WindowOptions
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.core.stopping import StopRule
-from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.hub import models
 from lacuna_model.network.devices import choose_threads

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lacuna_lsp.engine.workspaces import BUDGET, ClientWorkspaces
 from lacuna_model.core.params import Snippet
-from lacuna_model.snippets.pieces import PieceCounter
+from lacuna_model.snippets.format import PieceCounter
 
 SHOP = "def open_account(owner, opening):\n    return Account(owner)\n"
 MAIN = "from shop import open_account\n\nmine = open_account("

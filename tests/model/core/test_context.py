@@ -2,8 +2,118 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.context import heal, lay_out
+from lacuna_model.core.context import WindowChooser, WindowOptions, heal, lay_out
 from lacuna_model.tokens.tokenizer import Tokenizer
+
+LINES = [f"value_{i} = total({i})  # {'long ' * (i % 4)}\n" for i in range(20_000)]
+LONG = "".join(LINES).encode()
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("x \n"), max_size=200)
+
+
+def num_tokens(tokenizer: Tokenizer, text: bytes) -> int:
+    return len(tokenizer.encode(text.decode()))
+
+
+@pytest.fixture
+def window() -> WindowChooser:
+    return WindowChooser(WindowOptions(before=120, after=60))
+
+
+@given(st.integers(1, 100_000))
+def test_a_window_of_so_many_tokens_has_the_usual_proportions(tokens: int) -> None:
+    usual, found = WindowOptions(), WindowOptions.of(tokens)
+    assert found.before + found.after + found.snippets == tokens
+    assert abs(found.before * usual.after - found.after * usual.before) <= usual.before + usual.after
+    assert WindowOptions.of(usual.before + usual.after + usual.snippets) == usual
+
+
+def test_a_long_file_is_cut_at_lines(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    before, after = window.before(LONG, tokenizer), window.after(LONG, tokenizer)
+    assert LONG.endswith(b"\n" + before)
+    assert LONG.startswith(after)
+    assert after.endswith(b"\n")
+    assert 60 <= num_tokens(tokenizer, before) <= 120
+    assert 30 <= num_tokens(tokenizer, after) <= 60
+
+
+def test_the_window_stays_in_place_until_it_outgrows_its_budget(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    text = LONG
+    kept = window.before(text, tokenizer)
+    moves, starts = 0, {LONG.find(kept)}
+    for _ in range(300):
+        text += b"ab\n"
+        grown = window.before(text, tokenizer)
+        assert text.endswith(grown)
+        assert num_tokens(tokenizer, grown) <= 160
+        moves += grown != kept + b"ab\n"
+        starts.add(len(text) - len(grown))
+        kept = grown
+    # 900 tokens were typed, and each move makes room for about 60.
+    assert 5 <= moves <= 20
+    assert len(starts) == moves + 1
+
+
+def test_the_window_stays_in_place_while_deleting(tokenizer: Tokenizer) -> None:
+    window = WindowChooser(WindowOptions(before=400))
+    kept = window.before(LONG, tokenizer)
+    for count in (1, 2, 10, 100):
+        assert window.before(LONG[:-count], tokenizer) == kept[:-count]
+
+
+def test_the_window_follows_a_cursor_that_moves_up(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    kept = window.before(LONG, tokenizer)
+    above = LONG[: len(LONG) - len(kept) + 50]
+    assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
+
+
+def test_a_jump_of_the_cursor_moves_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    window.before(LONG, tokenizer)
+    half = LONG[: len(LONG) // 2]
+    kept = window.before(half, tokenizer)
+    assert half.endswith(kept)
+    assert 60 <= num_tokens(tokenizer, kept) <= 120
+
+
+def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    text = b"import this, mini\nprint(i)\n"
+    for size in range(len(text) + 1):
+        assert window.before(text[:size], tokenizer) == text[:size]
+
+
+def test_repeated_lines_do_not_shrink_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
+    text = b"    0x00, 0x00, 0x00,\n" * 500
+    for size in range(len(text) - 100, len(text) + 1):
+        kept = window.before(text[:size], tokenizer)
+        assert text[:size].endswith(kept)
+        assert num_tokens(tokenizer, kept) >= 60
+
+
+@pytest.mark.parametrize(
+    "line", ["x" * 200_000, "\u6771\u4eac" * 30_000, "\U0001f600" * 30_000], ids=["ascii", "cjk", "emoji"]
+)
+def test_a_very_long_line_is_cut_at_a_character(window: WindowChooser, tokenizer: Tokenizer, line: str) -> None:
+    data = line.encode()
+    before, after = window.before(data, tokenizer), window.after(data, tokenizer)
+    assert data.endswith(before)
+    assert data.startswith(after)
+    assert 0 < num_tokens(tokenizer, before) <= 120
+    assert 0 < num_tokens(tokenizer, after) <= 60
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.integers(1, 60))
+def test_a_window_is_text_within_its_budget(tokenizer: Tokenizer, texts: list[str], budget: int) -> None:
+    window = WindowChooser(WindowOptions(before=budget, after=budget))
+    for text in texts:
+        data = text.encode()
+        before, after = window.before(data, tokenizer), window.after(data, tokenizer)
+        assert data.endswith(before)
+        assert data.startswith(after)
+        assert num_tokens(tokenizer, before) <= budget * 4 // 3
+        assert num_tokens(tokenizer, after) <= budget
+        # The same text again gives the same window.
+        assert window.before(data, tokenizer) == before
+
 
 SEGMENTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=2, max_size=5)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.format import PieceCounter
 from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_model.snippets.signatures import SHARE, Signatures, fitting
 from lacuna_model.snippets.sources import Sources
 

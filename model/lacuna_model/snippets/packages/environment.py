@@ -3,21 +3,20 @@
 Python: the virtual environment in the workspace, then the standard library of the interpreter that runs Lacuna.
 JavaScript and TypeScript: the folders ``node_modules`` of the workspace. Go and Rust: the folder ``vendor`` of the
 workspace, then, in the version that ``go.mod`` or ``Cargo.lock`` names, what the user's Go or Cargo has downloaded,
-and the sources of the standard library.
+and the sources of the standard library. Whether an environment has changed is told by sizes and modification times.
 """
 
 import os
 import re
 import shutil
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from lacuna_model.files.opening import read_within
-from lacuna_model.snippets.packages.marks import Marks
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _VENVS = (".venv", "venv", "env")
@@ -351,3 +350,37 @@ def _listed(folder: Path, pattern: re.Pattern[str]) -> list[str]:
             return sorted(name for name in some if pattern.fullmatch(name))
     except OSError:
         return []
+
+
+class Marks:
+    """The sizes and modification times of some paths, which need not be there."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[int, int]] = {}
+
+    def note(self, *paths: Path) -> None:
+        """Watch further paths from now on."""
+        for path in paths:
+            if path not in self._known:
+                self._known[path] = _mark(path)
+
+    def have_changed(self) -> bool:
+        """Whether one of the paths has changed, come or gone since it was noted or this was asked."""
+        now = {path: _mark(path) for path in self._known}
+        changed, self._known = now != self._known, now
+        return changed
+
+
+def mark_of(files: Iterable[Path]) -> tuple[int, int] | None:
+    """The size of some files together, and when one was last modified (ns); None where one is gone."""
+    marks = list(map(_mark, files))
+    return (sum(size for size, _ in marks), max(time for _, time in marks)) if all(map(any, marks)) else None
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    """Two zeros where nothing is there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns

@@ -22,8 +22,7 @@ from lacuna_model.hub import atomic, models
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.packages import declared_module, python_module, script_module
-from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
-from lacuna_model.snippets.packages.marks import mark_of
+from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute, mark_of
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
 
 # Increase when what a reader finds changes.

@@ -8,9 +8,9 @@ import typer
 
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snippet
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL

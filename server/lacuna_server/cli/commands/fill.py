@@ -11,12 +11,12 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core import regions as region_groups
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName, Status
-from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
-from lacuna_model.snippets.pieces import PieceCounter
+from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (

@@ -5,7 +5,7 @@ from tests.benchmarks.held_out.names import WAYS, Filled, cases, measure, read, 
 from tests.benchmarks.records import Records
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
-from lacuna_model.snippets.pieces import PieceCounter
+from lacuna_model.snippets.format import PieceCounter
 
 MAIN = """\
 import paper
