@@ -7,7 +7,6 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.context import Layout, WindowOptions, finished, heal
@@ -37,6 +36,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.opened import PiecewiseIndexes
+from lacuna_model.readers import AUTO, Loaded, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import CACHE_BYTES, DocumentSession, DocumentSessions, Tiers
@@ -86,7 +86,7 @@ class Engine:
         window: int = 0,
         keys_and_values: str = AUTO,
     ) -> "Engine":
-        """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does.
+        """Load a model by name, or the checkpoint in a folder; raises as :func:`.readers.load` does.
 
         ``window`` are the tokens of context that a fill reads, of which the model's positions have room; 0: the usual
         ones.

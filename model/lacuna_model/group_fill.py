@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import msgspec
 
-from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.constraint import Constraint, TokenText
 from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
@@ -22,6 +21,7 @@ from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, lo
 from lacuna_model.decode.known_first import KnownFirst
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
+from lacuna_model.readers import Loaded, opening, reader
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
 from lacuna_model.tiers import DocumentSession
 

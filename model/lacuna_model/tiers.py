@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lacuna_model.backends.readers import Cache, Loaded, new_cache
 from lacuna_model.core.context import Layout, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
+from lacuna_model.fim import measuring
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import LINE_ROWS
-from lacuna_model.hub import speed
 from lacuna_model.hub.models import line_ms
+from lacuna_model.readers import Cache, Loaded, new_cache
 
 # The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in half a second.
 NEAREST = WindowOptions(before=96, after=32, snippets=0)
@@ -147,7 +147,7 @@ class Tiers:
             return
         if self._num_fills % TELLING_FILLS == 0 or (self._num_fills == FIRST_TELLING_FILLS and line_ms() is None):
             taken = sum(map(self._model.costs.ms, LINE_ROWS))
-            speed.correct(taken, self._model.config.num_weights)
+            measuring.correct(taken, self._model.config.num_weights)
 
     def _beside(self, session: DocumentSession, unread: int) -> list[Tier]:
         """The tier of the model that drafts, with the context that it has for that; none where it cannot answer."""

@@ -160,8 +160,8 @@ def targets(
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Keep what a model says after every token of prompts, for the mask rows of a model that drafts for it."""
-    from lacuna_model.backends.readers import NONE, load
     from lacuna_model.fim.loading import LoadedFim
+    from lacuna_model.readers import NONE, load
     from training.masks.targets import make
 
     loaded = load(model, threads=threads, draft_model=NONE)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training.feeding import LEAST_TOKENS, prompt
 from training.packages import CorpusError
 from training.stored import read_documents

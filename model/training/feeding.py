@@ -10,7 +10,7 @@ from random import Random
 import torch
 from torch import Tensor
 
-from lacuna_model.tokens.tokenizer import FimTokens
+from lacuna_model.tokenizer import FimTokens
 
 # Tokens of a prompt: its prefix, suffix and fill. Engines read windows of about this size.
 PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS = (32, 384), (0, 160), (16, 128)

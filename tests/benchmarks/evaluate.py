@@ -15,11 +15,11 @@ from tests.benchmarks.tasks.attempts import Attempt
 from tests.benchmarks.tasks.dataset import load_problems, spread
 from tests.benchmarks.tasks.engines import LACUNA, chosen
 
-from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.readers import load_tokenizer
 from training.options import ModelOption
 
 

@@ -18,13 +18,13 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.costs import DraftedToken, PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.costs import DraftedToken, PassCosts
+from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 # Tokens a second of the 1.5B at batch 1, expected on an H100, for 0, 2 and 4 accepted tokens a pass.
 PREDICTED = {("0.5B", 0): "500", ("1.5B", 0): "400", ("1.5B", 2): "1100", ("1.5B", 4): "1700", ("7B", 2): "400"}

@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.tokenizer import FimTokens
+from lacuna_model.tokenizer import FimTokens
 from training.base import Base, dense
 from training.feeding import FILL_TOKENS, LEAST_TOKENS, PREFIX_TOKENS, SUFFIX_TOKENS, Sample, prompt
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training.examples import prompts, texts
 from training.feeding import LEAST_TOKENS, Sample, format_tokens
 from training.masks import targets

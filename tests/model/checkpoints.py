@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lacuna_model.loading import families
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.tokenizer import SPLITS, pre_tokenizer
+from lacuna_model.tokenizer import SPLITS, pre_tokenizer
 
 from . import tiny
 from .fim import tiny_fim

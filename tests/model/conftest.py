@@ -10,7 +10,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
 from lacuna_model.llama.loading import load_llama
 from lacuna_model.loading.weights import GgufFile
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 from . import gguf_files
 from .fim import tiny_fim

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_model.loading.weights import LAYER_NAMES, OPTIONAL_NAMES
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.tokenizer import Vocabulary
+from lacuna_model.tokenizer import Vocabulary
 
 from . import tiny
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained, Verdict
 from lacuna_model.decode.fill import Drafted, Fill
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 SECOND = 3  # the second candidate of every place
 

@@ -19,6 +19,7 @@ from tests.model.fim import tiny_fim
 from torch import Tensor
 
 from lacuna_kernels import gpu, reference
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.fim import loading, measuring
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
@@ -26,8 +27,7 @@ from lacuna_model.hub import atomic, models
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.transformer import Transformer
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
+from lacuna_model.tokenizer import Tokenizer, Vocabulary
 
 from .loading.test_chat import TEMPLATE
 

@@ -25,6 +25,7 @@ from lacuna_model.core.params import (
     ReadContext,
     Region,
 )
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.loading import LoadedFim
@@ -35,8 +36,7 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.graphs import Digest, PassRead, cuda_graph
 from lacuna_model.network.linear import GpuLinear
 from lacuna_model.network.transformer import PassPart
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, placed

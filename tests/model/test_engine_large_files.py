@@ -12,7 +12,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.languages.parsing import Parser
 from lacuna_model.prior.index import SuffixArray
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 LINES = 8000
 KINDS = [("python", True), ("python", False), ("typescript", True), ("c", False)]

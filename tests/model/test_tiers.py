@@ -10,10 +10,11 @@ from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region, Snippet
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim import measuring
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import LINE_ROWS
-from lacuna_model.hub import models, speed
+from lacuna_model.hub import models
 from lacuna_model.tiers import FIRST_TELLING_FILLS, NEAREST, DocumentSessions
 
 from . import tiny
@@ -120,7 +121,7 @@ def test_a_smaller_model_that_was_made_to_draft_only_does_not_answer() -> None:
 
 def test_fills_tell_how_fast_an_unmeasured_machine_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(speed, "is_busy", lambda: False)
+    monkeypatch.setattr(measuring, "is_busy", lambda: False)
     engine = Engine(replace(slow(tiny_fim.loaded(), "alone", row_ms=10, pass_ms=5.0), path=tmp_path / "model.gguf"))
     for _ in range(FIRST_TELLING_FILLS - 1):
         engine.fill(request(due_ms=0))

@@ -9,7 +9,7 @@ from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
 from lacuna_model.network.transformer import KeyValueStore, NoStore, PassPart, Transformer
-from lacuna_model.tokens.tokenizer import Vocabulary
+from lacuna_model.tokenizer import Vocabulary
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 # Tokens of several bytes, in the byte-level alphabet (Ġ is a space, Ċ a newline).

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import (
@@ -30,6 +29,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import among, encoded, fill_group
 from lacuna_model.prior.index import Segment
+from lacuna_model.readers import Loaded
 from lacuna_model.syntax import constraint_for
 from lacuna_model.tiers import DocumentSession
 

@@ -7,11 +7,11 @@ from pathlib import PurePath
 
 import msgspec
 
-from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Answering, Gap, Layout, TextTokenizer, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
 from lacuna_model.languages.registry import language_for
+from lacuna_model.readers import Loaded
 from lacuna_model.text.lines import indentation, with_feeds
 
 # A region has at most so many lines and tokens: the model reads all of it and may write all of it again.

@@ -18,7 +18,6 @@ before it are those of a fill in the same place.
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Gap, Header, Layout, TextTokenizer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, PastChange, Region
@@ -26,11 +25,12 @@ from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.masks import EDIT
+from lacuna_model.readers import Loaded
 from lacuna_model.text import diff
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import splice, with_feeds
 from lacuna_model.tiers import DocumentSession
-from lacuna_model.tokens.tokenizer import FimTokens
+from lacuna_model.tokenizer import FimTokens
 
 # Lines above the part that the model reads; those of Zeta's format also below it.
 LINES_BEFORE, LINES_AFTER = 10, 10

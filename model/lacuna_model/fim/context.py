@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
-from lacuna_model.fim.pieces import ContextPieces
+from lacuna_model.fim.costs import AcceptanceRates, PassCosts
+from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.prompt import joined
 from lacuna_model.fim.track import Chain, Track, num_unread, unread_rows
 from lacuna_model.fim.tracks import TrackReader

@@ -14,8 +14,8 @@ import torch
 
 from lacuna_model.decode.fill import Key
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts
-from lacuna_model.fim.drafting.drafts import WrittenFill
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
+from lacuna_model.fim.drafts import WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import WantedSlots
 from lacuna_model.fim.passes import SharedPasses

@@ -18,14 +18,14 @@ from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
+from lacuna_model.decode.sampling import PrefixTable
+from lacuna_model.fim.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
-from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.pieces import ContextPieces
+from lacuna_model.fim.passes import ContextPieces, SharedPasses
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.hub import models
+from lacuna_model.hub import memory, models
 from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -40,7 +40,6 @@ from lacuna_model.loading.prepared import (
     write_prepared,
 )
 from lacuna_model.loading.weights import GgufFile, GgufTensors
-from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import (
@@ -54,8 +53,7 @@ from lacuna_model.network.devices import (
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer, Vocabulary
+from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 
 # The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256

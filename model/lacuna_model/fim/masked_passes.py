@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import likeliest
-from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.rounds import Round
+from lacuna_model.fim.costs import PassCosts, Round
 from lacuna_model.fim.track import Chain, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.linear import Linear

@@ -1,4 +1,4 @@
-"""Passes that several requests share.
+"""Passes over fills, which several requests share, and over contexts, piece by piece.
 
 A pass over a few rows takes about as long as one over a single row, because its time goes into reading weights. So a
 request announces what it wants read (:meth:`SharedPasses.announce`) and lets the others take their turn; the first one
@@ -9,9 +9,12 @@ those that the last pass was for have announced theirs, too.
 
 A row's result does not depend on the rows beside it, and every request has keys and values of its own, so what a
 request reads is the same alone and beside others.
+
+A piece of a context (:class:`ContextPieces`) has few rows on a CPU: their activations stay in its cache. A GPU reads
+thousands in about the time of a few, so it takes as many as keep the wait of a request that arrives meanwhile short.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from time import perf_counter
@@ -20,9 +23,10 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import likeliest
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, best, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Network
 
@@ -317,3 +321,55 @@ def _last(asked: AskedChain, spans: Mapping[Track, range]) -> slice:
     """The rows of the last tokens of a chain."""
     rows = spans[asked.chain[-1]]
     return slice(rows.stop - len(asked.rules), rows.stop)
+
+
+# Rows of a piece on a CPU.
+CPU_ROWS = 128
+# On another device: the rows of a piece at first and at least, and the milliseconds that a piece should take at most.
+WIDE_ROWS, LEAST_ROWS = 2048, 64
+PIECE_MS = 50.0
+
+
+class ContextPieces:
+    """The pieces in which one model's contexts are read on a ``device``.
+
+    ``rows`` are those of a piece, at most.
+    """
+
+    def __init__(self, device: torch.device, *, whole: bool = False) -> None:
+        """``whole``: a pass cannot pause, wherever it is made."""
+        self._whole = whole
+        self._adapts = whole or device != HOST
+        self.rows = WIDE_ROWS if device != HOST else CPU_ROWS
+
+    def reading(
+        self, reader: TrackReader, chains: Sequence[Chain], most: int | None = None
+    ) -> Generator[None, None, None]:
+        """Read the next piece of the chains, of at most ``most`` rows; on a CPU with pauses between its layers.
+
+        A device that works on after the call is waited for: else all pieces would be queued there before any request
+        that arrives meanwhile.
+        """
+        rows = self.rows if most is None else min(self.rows, most)
+        if not self._adapts:
+            yield from reader.reading(chains, rows)
+            return
+        began = perf_counter()
+        if self._whole:
+            unread = num_unread(chains)
+            yield from reader.reading(chains, rows)
+            self.took(min(rows, unread), (perf_counter() - began) * 1e3)
+            return
+        read = reader.read(chains, rows)
+        if read:
+            next(iter(read.values()))[-1, 0].item()
+            count, ms = sum(map(len, read.values())), (perf_counter() - began) * 1e3
+            self.took(count, ms)
+            reader.saw_reading(count, ms)
+
+    def took(self, rows: int, ms: float) -> None:
+        """Learn that a piece of ``rows`` rows took so many milliseconds."""
+        if ms > PIECE_MS and rows > LEAST_ROWS:
+            self.rows = max(min(self.rows, rows) // 2, LEAST_ROWS)
+        elif rows >= self.rows and ms < PIECE_MS / 2:
+            self.rows = min(self.rows * 2, WIDE_ROWS)

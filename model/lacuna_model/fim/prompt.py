@@ -16,7 +16,7 @@ from lacuna_model.core.enclosing import column
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.format import join
 from lacuna_model.text.lines import first_written
-from lacuna_model.tokens.tokenizer import FimTokens
+from lacuna_model.tokenizer import FimTokens
 
 # The repository name in the prompt; workspaces have none, and the format requires one.
 NO_NAME = "workspace"

@@ -25,8 +25,8 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import DraftedToken
-from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
+from lacuna_model.fim.costs import DraftedToken
+from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening

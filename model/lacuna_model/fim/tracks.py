@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
 from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, SeenRows, within
 from lacuna_model.network.graphs import Digest, PassRead

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from lacuna_model.core.errors import ModelNotFoundError, RequestError, WeightsError
-from lacuna_model.hub import atomic, gpus
+from lacuna_model.hub import atomic, memory
 from lacuna_model.hub.atomic import user_folder
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -315,7 +315,7 @@ def cache_dir() -> Path:
 def suited() -> Choice:
     """The model that suits the machine, by what is known of it at this moment, or that the environment names."""
     named = os.environ.get(MODEL_VARIABLE, "")
-    return choose(named, _free_memory(), num_cores(), 0 if named else gpus.free_memory(), line_ms())
+    return choose(named, _free_memory(), num_cores(), 0 if named else memory.free_on_gpu(), line_ms())
 
 
 def default() -> Choice:

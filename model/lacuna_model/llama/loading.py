@@ -11,9 +11,10 @@ from pathlib import Path
 from weakref import finalize
 
 from lacuna_model.core.errors import OtherKindError, WeightsError
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.decode.sampling import PrefixTable
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
-from lacuna_model.fim.pieces import ContextPieces
+from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
 from lacuna_model.llama.cells import Cells
@@ -22,8 +23,7 @@ from lacuna_model.llama.tracks import LlamaNetwork, LlamaTracks
 from lacuna_model.loading.gguf_reader import GgufReader, read_vocabulary, vocabulary_of
 from lacuna_model.network.config import HOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
+from lacuna_model.tokenizer import Tokenizer, Vocabulary
 
 # Attributes of tokens that are not text (``llama_token_attr``): unknown, unused, control.
 _NO_TEXT = 1 | 2 | 8

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import Chain, Track, unread_rows
 from lacuna_model.fim.tracks import ReaderRows, TrackReader, chosen_of
 from lacuna_model.llama.cells import Cells, Stretch

@@ -17,7 +17,7 @@ from lacuna_model.loading import families
 from lacuna_model.loading.families import Diffusion, Family
 from lacuna_model.loading.gguf_reader import ENDS, find_fim_tokens
 from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
-from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
+from lacuna_model.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
 TOKENIZER = "tokenizer.json"
 TOKENIZER_SETTINGS = "tokenizer_config.json"

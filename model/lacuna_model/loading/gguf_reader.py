@@ -12,7 +12,7 @@ import torch
 
 from lacuna_kernels.quantised import BLOCK, FourBitWeight
 from lacuna_model.core.errors import OtherKindError, WeightsError
-from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
+from lacuna_model.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
 
 # The parts of a prompt, each with its names (the same as in llama.cpp's ``llama-vocab.cpp``).
 PARTS: Mapping[str, tuple[str, ...]] = {

@@ -15,7 +15,7 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic, models
 from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.tokenizer import Vocabulary
+from lacuna_model.tokenizer import Vocabulary
 
 # Prepared files that are kept, since several models and precisions are used in turn: so many, and more where all are
 # small, so that the forms of small models do not remove those of large ones, which take longer to make.

@@ -16,7 +16,7 @@ from lacuna_model.network.assembly import State, build_layer
 from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
 from lacuna_model.network.linear import Linear
 from lacuna_model.network.transformer import Rotations, finish, project
-from lacuna_model.tokens.tokenizer import Vocabulary
+from lacuna_model.tokenizer import Vocabulary
 
 # Linears whose input comes from a norm, with the norm's name.
 NORMED = (("qkv", "attn_norm"), ("gate_up", "mlp_norm"))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 END = 256
 # A longer pattern or schema is refused: one of a few megabytes takes seconds to compile, for which others wait.

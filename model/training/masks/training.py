@@ -12,7 +12,7 @@ from lacuna_model.fim.preparing import for_gpu, packable, prepared
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from training import loop
 from training.base import Base, PlainOrder, dense, precision
 from training.examples import prompts, texts

@@ -14,7 +14,7 @@ from lacuna_model.editing.prompts import header
 from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training.edits import FOLDER, EditExample
 from training.examples import texts
 from training.packages import CorpusError

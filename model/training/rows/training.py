@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lacuna_model.loading.rows_file import RowsConfig, additions
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from training import loop
 from training.base import HEAD_ROWS, Base, Rows, dense, precision
 from training.loop import Progress, Run

@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
-from lacuna_model.network import memory
+from lacuna_model.hub import memory
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import (
     Done,

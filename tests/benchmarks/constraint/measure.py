@@ -20,7 +20,6 @@ from tests.benchmarks.constraint.unclean import STATES, cut_cursors
 from tests.benchmarks.figures import Row, grouped, show, times
 from tests.benchmarks.records import Records
 
-from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.context import Gap, finished
@@ -30,9 +29,10 @@ from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.registry import require_language
+from lacuna_model.readers import load_tokenizer
 from lacuna_model.syntax import SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.faults import indentation_faults, tree_faults
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from training.options import ModelOption
 
 SMALLEST, LARGEST = 300, 60_000  # bytes of a file in a folder

@@ -11,7 +11,7 @@ from lacuna_model.core.constraint import Run
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Drafted, Fill
 from lacuna_model.syntax import Language
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 Shape = Literal["lines", "tokens"]
 CANDIDATES = 8

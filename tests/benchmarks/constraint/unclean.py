@@ -14,7 +14,7 @@ from tests.benchmarks.constraint.synthetic import Case
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, parses
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)

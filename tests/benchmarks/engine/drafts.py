@@ -18,17 +18,17 @@ from tests.benchmarks.figures import Row, grouped, percentile, ratio, show, time
 from tests.benchmarks.held_out.cases import held_out_files
 from tests.benchmarks.tasks.dataset import load_problems, spread
 
-from lacuna_model.backends.readers import load
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import AcceptanceRates, PassCosts
+from lacuna_model.fim.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import first_costs
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.readers import load
 from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 Arm = Literal["none", "project", "masks", "both"]

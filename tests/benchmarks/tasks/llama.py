@@ -11,7 +11,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import WindowChooser, WindowOptions
 from lacuna_model.core.errors import LacunaError, RequestError
@@ -20,7 +19,8 @@ from lacuna_model.core.stopping import StopRule
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.hub import models
 from lacuna_model.network.devices import choose_threads
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.readers import load_tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 # Published wheels use only common CPU instructions; a local build uses all that this machine has.
 INSTALL = "CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python"

@@ -13,7 +13,7 @@ from tests.benchmarks.tasks.llama import INSTALL
 from tests.benchmarks.tests.fakes import write_llama_cpp
 from tests.model import gguf_files
 
-from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.readers import load_tokenizer
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "tests/data/syntax/ledger.py"

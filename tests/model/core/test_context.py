@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.context import WindowChooser, WindowOptions, heal, lay_out
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 LINES = [f"value_{i} = total({i})  # {'long ' * (i % 4)}\n" for i in range(20_000)]
 LONG = "".join(LINES).encode()

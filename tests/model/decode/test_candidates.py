@@ -26,7 +26,7 @@ from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.gate import Judgement
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 
 def unjudged(delivered: str, fill: Fill) -> Judgement:

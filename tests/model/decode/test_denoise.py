@@ -15,7 +15,7 @@ from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Drafted, Fill, FillStatus
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 TEXTS = ("value = 1\n", "for x in name:\n    total")
 

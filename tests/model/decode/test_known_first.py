@@ -12,7 +12,7 @@ from lacuna_model.decode import known_first as module
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.known_first import KnownFirst
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 WORD = re.compile(r"\w+")
 

@@ -10,7 +10,6 @@ import torch
 from tests.model import checkpoints, tiny
 from tests.model.network.test_transformer import reference_model
 
-from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, FillGaps, InfillRequest, Region
@@ -20,6 +19,7 @@ from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.diffusion.slots import Marginals
 from lacuna_model.engine import Engine
+from lacuna_model.readers import load_checkpoint
 from lacuna_model.syntax import language_for, parses
 
 SEGMENTS = ("def f(x):\n    y =", "\n    z =", "\n    return z\n")

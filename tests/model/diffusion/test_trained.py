@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.model.diffusion import trained
 
-from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
+from lacuna_model.readers import load_checkpoint
 
 MOST = 8
 # No bias: at a wrong length this model is not as sure as a large one.

@@ -11,7 +11,6 @@ from tests.model.diffusion import oracles
 from tests.model.network.test_transformer import reference_model
 from torch import Tensor
 
-from lacuna_model.backends.readers import NoCache, load_checkpoint, opening, reader
 from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
@@ -19,6 +18,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.readers import NoCache, load_checkpoint, opening, reader
 
 BEFORE, AFTER = "def f(x):\n    y = ", "\n    return y\n"
 MOST = 12

@@ -18,8 +18,8 @@ from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import AcceptanceRates
-from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.costs import AcceptanceRates
+from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FimReader

@@ -11,17 +11,17 @@ from tests.model import gguf_files, tiny, tiny_masks
 from tests.model.fim import tiny_fim
 from torch import Tensor
 
-from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import tracks
 from lacuna_model.fim.context import LAST_ROWS, NEAREST, FimContext
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
 from lacuna_model.loading import rows_file
+from lacuna_model.readers import NONE, Loaded, load, new_cache
 
 
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:

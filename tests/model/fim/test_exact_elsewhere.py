@@ -13,8 +13,8 @@ from torch import Tensor
 
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.costs import DraftedToken
-from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.costs import DraftedToken
+from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 
 pytest.importorskip("triton")

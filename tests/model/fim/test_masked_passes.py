@@ -17,8 +17,7 @@ from tests.model.fim.test_passes import request as numbered
 
 from lacuna_model.core.params import ReadContext
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.rounds import Round
+from lacuna_model.fim.costs import PassCosts, Round
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.group_fill import SPARE

@@ -19,18 +19,17 @@ from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
 
 from lacuna_kernels import native
-from lacuna_model.backends.readers import load
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
-from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.rounds import Ahead
+from lacuna_model.fim.costs import Ahead, PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.readers import load
+from lacuna_model.tokenizer import Tokenizer
 
 MASKS = tiny_masks.SLOTS - 1
 

@@ -1,4 +1,7 @@
-"""Requests that run at the same time share passes, and each gets what it gets alone."""
+"""Requests that run at the same time share passes, and each gets what it gets alone; a context is read in pieces.
+
+On a CPU these are short, on another device as wide as they may last.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,20 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
 from tests.model import tiny
+from tests.model.elsewhere import ELSEWHERE, Elsewhere
+from tests.model.test_elsewhere import model
 
 from lacuna_kernels import native
 from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
+from lacuna_model.fim import passes, tracks
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses, Wanted
+from lacuna_model.fim.passes import LEAST_ROWS, PIECE_MS, WIDE_ROWS, ContextPieces, SharedPasses, Wanted
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Transformer
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.readers import new_cache
+from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny_fim
 
@@ -103,9 +111,9 @@ def said(result: InfillResult) -> tuple[object, ...]:
 
 def test_what_was_asked_before_changes_no_fill(natives: list[LoadedFim]) -> None:
     """Candidates, and text that is typed and taken back, move what was read of the text behind."""
-    for number, model in enumerate(natives):
+    for number, native_model in enumerate(natives):
         asked = request(0, gaps=2)
-        engine = Engine(replace(model))
+        engine = Engine(replace(native_model))
         engine.fill(asked)
         engine.fill(replace_fields(asked, task=FillGaps(candidates=3)))
         for typed in ("x", "x = ", "x = 12 + 3", "x"):
@@ -115,7 +123,7 @@ def test_what_was_asked_before_changes_no_fill(natives: list[LoadedFim]) -> None
                 replace_fields(second, start=second.start + len(typed), end=second.end + len(typed)),
             )
             engine.fill(replace_fields(asked, text=asked.text[:cut] + typed + asked.text[cut:], regions=moved))
-        assert said(engine.fill(asked)) == said(alone(model, asked)), number
+        assert said(engine.fill(asked)) == said(alone(native_model, asked)), number
 
 
 ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
@@ -232,3 +240,63 @@ def test_no_pass_has_more_rows_than_it_is_exact_for(monkeypatch: pytest.MonkeyPa
     found = beside(Engine(replace(model)), asked, turning([]), {})
     assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
     assert 1 < max(rows) <= most
+
+
+TEXT = tiny.CODE * 4
+
+
+def context(loaded: LoadedFim) -> FimContext:
+    made = new_cache(loaded)
+    assert isinstance(made, FimContext)
+    return made
+
+
+def context_passes(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, *, ahead: bool) -> list[int]:
+    """The rows of each pass that encodes a context of TEXT."""
+    rows: list[int] = []
+    real = tracks.read_together
+
+    def counted(*arguments: object) -> object:
+        found = real(*arguments)  # type: ignore[arg-type]
+        rows.append(sum(map(len, found[0].values())))
+        return found
+
+    monkeypatch.setattr(tracks, "read_together", counted)
+    finished(context(loaded).updating(tiny_fim.laid_out(loaded, TEXT[:900], TEXT[900:]), ahead=ahead))
+    return rows
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_another_device_reads_a_context_in_one_pass(monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
+    with Elsewhere():
+        (rows,) = context_passes(model(ELSEWHERE), monkeypatch, ahead=ahead)
+    assert rows > 500
+
+
+def test_pieces_that_last_too_long_become_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them, other requests take their turns."""
+    now: Iterator[float] = iter([number * 2 * PIECE_MS / 1e3 for number in range(99)])
+    monkeypatch.setattr(passes, "perf_counter", lambda: next(now))
+    with Elsewhere():
+        loaded = model(ELSEWHERE)
+        loaded.pieces.rows = 4 * LEAST_ROWS
+        reading = context(loaded).updating(tiny_fim.laid_out(loaded, TEXT[:900], TEXT[900:]), ahead=True)
+        assert sum(1 for _ in reading) >= 3
+    assert loaded.pieces.rows == LEAST_ROWS
+    assert loaded.costs.reading_ms(WIDE_ROWS) > PIECE_MS  # what is due is answered by what readings have taken
+
+
+def test_pieces_become_wide_again_where_they_take_little_time() -> None:
+    found = ContextPieces(torch.device("meta"))
+    found.took(WIDE_ROWS, 10 * PIECE_MS)  # it compiled a kernel
+    assert found.rows == WIDE_ROWS // 2
+    found.took(found.rows // 2, 1.0)  # a short one says nothing
+    found.took(LEAST_ROWS, 10 * PIECE_MS)  # it could not be shorter
+    assert found.rows == WIDE_ROWS // 2
+    found.took(found.rows, 1.0)
+    assert found.rows == WIDE_ROWS
+
+
+def test_a_cpu_reads_pieces_of_one_size() -> None:
+    found = ContextPieces(HOST)
+    assert found.rows == passes.CPU_ROWS

@@ -12,7 +12,7 @@ from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from torch import Tensor
 
 from lacuna_kernels import gpu
-from lacuna_model.backends import readers
+from lacuna_model import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import loading, preparing

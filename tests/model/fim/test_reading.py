@@ -16,8 +16,8 @@ from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.sampling import only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
+from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FillInPass, FimReader
 from lacuna_model.fim.track import EndRule

@@ -9,12 +9,12 @@ from tests.model import tiny
 from torch import Tensor
 
 from lacuna_model.core.context import Layout, lay_out
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.decode.sampling import PrefixTable
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 
 NAMES = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>")
 FIRST = len(tiny.VOCABULARY.tokens)

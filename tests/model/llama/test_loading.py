@@ -14,7 +14,6 @@ from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from tests.model.loading import test_chat
 
-from lacuna_model.backends.readers import LLAMA, OWN, load
 from lacuna_model.core.errors import OtherKindError, RequestError, WeightsError
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, InfillRequest, Region
 from lacuna_model.engine import Engine
@@ -24,6 +23,7 @@ from lacuna_model.llama import library
 from lacuna_model.llama.library import Device, Library
 from lacuna_model.llama.loading import SPARE, LoadedLlama, gpu_layers
 from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.readers import LLAMA, OWN, load
 
 from . import shapes
 
@@ -120,7 +120,7 @@ def test_absurd_sizes_are_refused_in_one_line_each(tmp_path: Path) -> None:
         for number, fields in enumerate(ABSURD)
     ]
     code = f"""
-from lacuna_model.backends.readers import load
+from lacuna_model.readers import load
 from lacuna_model.core.errors import WeightsError
 for path in {paths}:
     try:

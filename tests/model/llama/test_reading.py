@@ -10,7 +10,6 @@ import torch
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.backends.readers import AUTO, LLAMA, load
 from lacuna_model.core.context import finished
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
@@ -22,6 +21,7 @@ from lacuna_model.llama import cells
 from lacuna_model.llama.cells import Cells
 from lacuna_model.llama.library import Library
 from lacuna_model.llama.loading import LoadedLlama, load_llama
+from lacuna_model.readers import AUTO, LLAMA, load
 
 from . import shapes
 

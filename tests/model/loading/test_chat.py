@@ -10,7 +10,7 @@ from lacuna_model.core.params import ChatMessage
 from lacuna_model.loading import chat
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.chat_rendering import Rendered, Task
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
 SPECIALS = {"<|im_start|>": 1, "<|im_end|>": 2}

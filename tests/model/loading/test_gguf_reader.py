@@ -10,7 +10,7 @@ from tests.model import gguf_files, tiny
 
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.loading.weights import GgufFile
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer, Vocabulary
+from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 
 SIZE = len(tiny.VOCABULARY.tokens)
 QWEN = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")

@@ -18,7 +18,7 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.loading.weights import GgufFile, SmoothedLayers
 from lacuna_model.network.assembly import State, build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 IDS = list(range(3, 103))
 

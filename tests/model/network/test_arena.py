@@ -29,7 +29,7 @@ def test_runs_give_each_key_its_distance(by: list[int]) -> None:
 CODE = """
 from pathlib import Path
 import torch
-from lacuna_model.network import memory
+from lacuna_model.hub import memory
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 

@@ -15,7 +15,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import Transformer
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 # The names that transformers gives the parts of a layer, by our names.
 PARTS = {

@@ -7,7 +7,7 @@ from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import IndexedDocuments, token_type
 from lacuna_model.prior.indexing import IndexedFiles, refresh
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 FILES = IndexedFiles(
     IndexedDocuments.index({"a.py": [1, 2, 3], "b.py": []}, token_type(100)), {"a.py": (9, 5), "c.bin": (1, 2)}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
-from lacuna_model.prior.matching import longest_match
+from lacuna_model.prior.index import longest_match
 from lacuna_model.prior.opened import BYTES_AT_ONCE, PiecewiseIndex
 
 

@@ -13,7 +13,7 @@ from lacuna_model.files.scanning import WorkspaceSettings, read_source
 from lacuna_model.snippets import index
 from lacuna_model.snippets.chooser import SnippetChooser, _rows
 from lacuna_model.snippets.format import join
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
 BUDGET = 2000

@@ -4,7 +4,7 @@ import pytest
 from tests.model import tiny
 
 from lacuna_model.snippets.defined import MAX_READ, beside
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
 LEDGER = "def load_rows(path):\n    return path\n"

@@ -18,7 +18,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.syntax import allowed_tokens, constraint_for
 from lacuna_model.syntax.region import RegionRules, json_schema_grammar, regex_grammar
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 SCHEMA = json.dumps(
     {

@@ -11,9 +11,9 @@ from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.files.opening import find_root
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
-from lacuna_model.prior.matching import longest_match
+from lacuna_model.prior.index import longest_match
 from lacuna_model.snippets.format import PieceCounter
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.project import MAX_PROJECTS, Project, Workspaces
 
 PATIENCE = 30.0

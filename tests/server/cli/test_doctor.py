@@ -10,7 +10,8 @@ from tests.model import gguf_files
 from tests.model.llama import shapes
 
 from lacuna_kernels import gpu, instruction_sets, native
-from lacuna_model.hub import gpus, models, speed
+from lacuna_model.fim import measuring
+from lacuna_model.hub import memory, models
 from lacuna_model.llama import library
 from lacuna_server.cli.commands import doctor as checks
 
@@ -147,9 +148,9 @@ def test_the_reader_of_a_file_is_named_with_its_devices(
 
 def test_the_device_and_the_time_of_a_line_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LACUNA_MODEL", models.LARGE_MODEL)
-    monkeypatch.setattr(gpus, "free_memory", lambda: 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
     assert checks.reader().detail == "Lacuna's own layers on cpu, not measured"
-    speed.learn(420.0, models.LARGE_WEIGHTS)
+    measuring.learn(420.0, models.LARGE_WEIGHTS)
     assert checks.reader().detail == "Lacuna's own layers on cpu, 0.42 s a line"
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.server.cli.test_main import run
 
-from lacuna_model.hub import models, speed
+from lacuna_model.fim import measuring
+from lacuna_model.hub import models
 from lacuna_model.loading.prepared import prepared_path
 
 NAME = "qwen2.5-coder-0.5b"
@@ -80,7 +81,7 @@ def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Pat
     assert listed.returncode == 0
     assert listed.stdout.splitlines()[0].split()[-2:] == ["READER", "SPEED"]
     assert listed.stdout.count("own, cpu") == listed.stdout.count("not measured") == len(models.known())
-    speed.learn(300.0, models.LARGE_WEIGHTS)  # milliseconds of a line of the large model
+    measuring.learn(300.0, models.LARGE_WEIGHTS)  # milliseconds of a line of the large model
     rows = {line.split()[0]: line for line in run("models", "list", **here).stdout.splitlines()}
     assert rows[models.LARGE_MODEL].rstrip().endswith("0.30 s a line")
     assert rows[NAME].rstrip().endswith("0.10 s a line")

@@ -11,7 +11,7 @@ from tests.training.corpora import corpus
 
 from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from training.base import Base, dense
 from training.examples import prompts, texts
 from training.masks import targets

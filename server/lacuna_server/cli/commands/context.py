@@ -86,7 +86,7 @@ def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snipp
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {request.workspace}"):
-        from lacuna_model.backends.readers import load_tokenizer
+        from lacuna_model.readers import load_tokenizer
         from lacuna_model.snippets.chooser import SnippetChooser
 
         tokenizer = load_tokenizer(model)

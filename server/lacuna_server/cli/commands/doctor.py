@@ -20,7 +20,7 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.hub import gpus, models
+from lacuna_model.hub import memory, models
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 
@@ -39,7 +39,7 @@ def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
     backend, file = values["backend"].value, models.file(name)
     other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
     if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return ReaderInfo("own", values["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
+        return ReaderInfo("own", values["device"].value or ("cuda" if memory.free_on_gpu() else "cpu"))
     library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
     return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
 

@@ -223,9 +223,8 @@ def fetch(
 
 def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:
     """Make the prepared form of the weights that every start reads, so that the first start need not."""
+    from lacuna_model.fim import measuring
     from lacuna_model.fim.loading import load_fim
-    from lacuna_model.fim.measuring import line_ms
-    from lacuna_model.hub import speed
 
     def advance(done: int, total: int) -> None:
         report("prepare", done * info.size // total, info.size)
@@ -233,7 +232,7 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
     loaded = load_fim(path, info.name, drafts=drafts, advance=advance)
     if not drafts:
         report("measure", 0, 0)
-        speed.learn(line_ms(loaded), loaded.config.num_weights)
+        measuring.learn(measuring.line_ms(loaded), loaded.config.num_weights)
 
 
 def describe(info: ModelInfo) -> dict[str, object]:

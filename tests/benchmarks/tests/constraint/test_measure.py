@@ -8,7 +8,7 @@ from tests.benchmarks.constraint.unclean import cut_cursors
 from tests.model import tiny
 
 from lacuna_model.syntax import LANGUAGES, Language
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 FOLDER = Path(__file__).parents[3] / "data" / "syntax"
 FILES = sorted(FOLDER.iterdir())

@@ -9,9 +9,9 @@ from tests.benchmarks.tests.fakes import write_llama_cpp
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.backends import readers
+from lacuna_model import readers
 from lacuna_model.core.errors import RequestError
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 from training.packages import CorpusError
 from training.stored import Document, DocumentWriter
 

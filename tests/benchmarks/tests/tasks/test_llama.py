@@ -13,7 +13,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parents[4]
 TOKENIZER = Tokenizer(tiny_fim.VOCABULARY)

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
-from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts, Source
-from lacuna_model.fim.drafting.rounds import Ahead
-from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment
-from lacuna_model.prior.matching import Walk
+from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts, Source
+from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, Walk
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3

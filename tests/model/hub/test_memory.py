@@ -1,12 +1,60 @@
-"""What the driver says of a GPU's memory, with a fake driver."""
+"""Freed memory goes back to the operating system; memory in use stays."""
 
 import ctypes
+import errno
 import importlib.metadata
+import sys
+import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from lacuna_model.hub import gpus
+from lacuna_model.hub import memory
+
+
+class Node:
+    """An object that refers to itself, so that only the garbage collector frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_an_object_with_no_reference_but_its_own_is_freed() -> None:
+    gone, kept = weakref.ref(Node()), Node()
+    memory.give_back_freed()
+    assert gone() is None
+    assert kept.itself is kept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and glibc")
+def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
+    def resident() -> int:
+        fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+        return int(fields["RssAnon"].split()[0])
+
+    blocks = [bytes(100_000) for _ in range(2000)]  # too small for glibc to map each
+    blocks = [bytes(block) if place % 50 else block for place, block in enumerate(blocks)]
+    before = resident()
+    del blocks[1::2], blocks[1::2]
+    memory.give_back_freed()
+    assert resident() < before - 50_000
+
+
+def test_an_allocation_that_failed_is_told_from_other_errors() -> None:
+    for allocate in (lambda: bytearray(1 << 60), lambda: torch.empty(1 << 60)):
+        with pytest.raises((MemoryError, RuntimeError)) as failed:
+            allocate()
+        assert memory.ran_out(failed.value)
+    assert memory.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert memory.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    damaged = ValueError("a damaged file")
+    damaged.__cause__ = OSError(errno.ENOMEM, "Cannot allocate memory")
+    assert memory.ran_out(damaged)
+    assert not memory.ran_out(OSError(errno.ENOENT, "No such file"))
+    assert not memory.ran_out(RuntimeError("shapes do not match"))
+    assert not memory.ran_out(ValueError("can't allocate memory"))
 
 
 class Driver:
@@ -35,12 +83,12 @@ class Driver:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, driver: Driver, visible: str | None = None, torch: str = "2.13.0") -> int:
-    monkeypatch.setattr(gpus.ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: driver)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: torch)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    free = gpus.free_memory()
+    free = memory.free_on_gpu()
     assert driver.open == 0
     return free
 
@@ -67,5 +115,5 @@ def test_a_machine_without_a_driver_has_none(monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.13.0")
-    monkeypatch.setattr(gpus.ctypes, "CDLL", missing)
-    assert gpus.free_memory() == 0
+    monkeypatch.setattr(memory.ctypes, "CDLL", missing)
+    assert memory.free_on_gpu() == 0

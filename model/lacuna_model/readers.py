@@ -17,7 +17,7 @@ from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.fim.context import FimContext, SuffixFirst
 from lacuna_model.fim.draft_model import DraftModel, can_draft
-from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim, load_parts
 from lacuna_model.fim.prompt import fill_opening, prompt_head
 from lacuna_model.fim.reading import FimReader
@@ -26,7 +26,7 @@ from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.prior.index import Segment
 from lacuna_model.snippets.format import join
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 
 log = logging.getLogger(__name__)
 

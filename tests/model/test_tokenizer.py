@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.model import gguf_files, tiny
 
 from lacuna_model.loading.weights import GgufFile
-from lacuna_model.tokens.tokenizer import SPLITS, Tokenizer
+from lacuna_model.tokenizer import SPLITS, Tokenizer
 
 ROOT = Path(__file__).parents[3]
 TORCH = Path(torch.__file__).parent  # pinned, and it ships sources of several languages

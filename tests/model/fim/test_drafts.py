@@ -9,8 +9,8 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 
 from lacuna_model.decode.fill import Key
-from lacuna_model.fim.drafting.costs import AcceptanceRates, DraftedToken, PassCosts, Source
-from lacuna_model.fim.drafting.drafts import Alignment, Drafts, WrittenFill
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts, Source
+from lacuna_model.fim.drafts import Alignment, Drafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
 MODEL = tiny_fim.loaded()

@@ -1,0 +1,102 @@
+"""Memory: of the process, where glibc keeps what is free or returns it, and of the GPU, as its driver says.
+
+Loads no torch, which takes seconds: a worker and the choice of a model need it before.
+"""
+
+import ctypes
+import errno
+import gc
+import os
+import sys
+from collections.abc import Mapping
+
+# Torch has a type for the memory of a GPU alone.
+TORCH_TYPES, TORCH_WORDS = frozenset({"OutOfMemoryError"}), ("can't allocate memory", "out of memory")
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
+
+
+def ran_out(error: BaseException) -> bool:
+    """Return whether an error, or what caused it, says that an allocation failed: in Python, a kernel or torch."""
+    cause = error.__cause__ or error.__context__
+    return _says_so(error) or (cause is not None and ran_out(cause))
+
+
+def _says_so(error: BaseException) -> bool:
+    if isinstance(error, MemoryError) or type(error).__name__ in TORCH_TYPES:
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WORDS)
+
+
+def reuse_freed() -> None:
+    """Keep freed memory: mapping and clearing a vocabulary's rows again and again takes 6 % of a fill's time."""
+    _set({M_TRIM_THRESHOLD: 256 << 20, M_MMAP_THRESHOLD: 32 << 20})
+
+
+def _set(parameters: Mapping[int, int]) -> None:
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        for parameter, value in parameters.items():
+            mallopt(parameter, value)
+
+
+def give_back_freed() -> None:
+    """Collect garbage, and return free memory to the system, also from the middle of the heap."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+LIBRARY = "libnvidia-ml.so.1"
+
+
+class _Memory(ctypes.Structure):
+    """``nvmlMemory_t`` of nvml.h, in bytes."""
+
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+def free_on_gpu() -> int:
+    """Bytes of free memory of the first NVIDIA GPU that this process sees; 0 where torch can use none."""
+    index = _first_visible()
+    if index is None:
+        return 0
+    try:
+        driver = ctypes.CDLL(LIBRARY)
+        if not _torch_uses_gpus():
+            return 0
+        handle, memory = ctypes.c_void_p(), _Memory()
+        if driver.nvmlInit_v2():
+            return 0
+        try:
+            found = driver.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
+            if found or driver.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)):
+                return 0
+        finally:
+            driver.nvmlShutdown()
+    except (OSError, AttributeError):  # no driver, or one without these functions
+        return 0
+    return int(memory.free)
+
+
+def _first_visible() -> int | None:
+    """The number of the first GPU in CUDA_VISIBLE_DEVICES, 0 where that is unset or names GPUs otherwise; else None."""
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return 0
+    first = listed.split(",")[0].strip()
+    if first in ("", "-1"):
+        return None
+    return int(first) if first.isdecimal() else 0
+
+
+def _torch_uses_gpus() -> bool:
+    """Whether the torch that is installed may have been built for GPUs."""
+    import importlib.metadata  # without a driver it is not needed
+
+    try:
+        return not importlib.metadata.version("torch").endswith("+cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return False
