@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 VARIABLE = "LACUNA_PLATFORM"
 PACKAGE = Path(__file__).with_name("lacuna_kernels")
 NEOVIM = Path(__file__).parents[1] / "editor-clients/neovim"
-SETS = runpy.run_path(str(PACKAGE / "instruction_sets.py"))
+SETS = runpy.run_path(str(PACKAGE / "compiling.py"))
 # The platform of a wheel, the compiler's name for it, and its instruction sets.
 PLATFORMS = {
     name: (one.zig, SETS["ARM" if one.arm else "X86"])

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import structures
-from lacuna_kernels.compiling import compiled, opened
-from lacuna_kernels.instruction_sets import INSTRUCTION_SETS, InstructionSet
+from lacuna_kernels.compiling import INSTRUCTION_SETS, InstructionSet, compiled, opened
 from lacuna_kernels.operations import FoldedMask
 from lacuna_kernels.quantised import BLOCK, FourBitWeight
 from lacuna_kernels.structures import (

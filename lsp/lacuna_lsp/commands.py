@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.settings import shows_documents
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
     A,
     ContextArguments,

@@ -24,7 +24,7 @@ from lacuna_lsp.client.protocol import (
     SignaturesParams,
 )
 from lacuna_lsp.client.settings import asks_for_instructions, completes_inline, has_configuration
-from lacuna_lsp.documents.document import ClientDocument, to_utf8
+from lacuna_lsp.document import ClientDocument, to_utf8
 from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request

@@ -19,8 +19,8 @@ from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession
 from lacuna_lsp.client.news import AT_ONCE_S, LoadingProgress, News
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
 from lacuna_lsp.client.settings import shows_progress
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.connection import ServiceConnection
+from lacuna_lsp.connection import ServiceConnection
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.suggest.inline import Inline
 from lacuna_model.core.errors import LacunaError

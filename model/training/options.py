@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP
+from lacuna_model.commands.program import DEVICE_HELP, MODEL_HELP
 from lacuna_model.hub import models
 
 # Typer calls a default that can be called, so that only a command that needs the folder asks where it is.

@@ -15,7 +15,7 @@ from tests.benchmarks.tasks.attempts import Attempt
 from tests.benchmarks.tasks.dataset import load_problems, spread
 from tests.benchmarks.tasks.engines import LACUNA, chosen
 
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL

@@ -23,7 +23,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.hub import models
 from lacuna_model.languages.registry import require_language
 from lacuna_server import files
-from lacuna_server.cli.commands.fill import DEFAULT_TOKENS
+from lacuna_server.cli.fill import DEFAULT_TOKENS
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from lacuna_kernels import compiling, empty_keys, fold_mask, instruction_sets, native, reference, rms_norm, rotary
+from lacuna_kernels import compiling, empty_keys, fold_mask, native, reference, rms_norm, rotary
 from lacuna_kernels.native import (
     AddedRows,
     KeptRows,
@@ -374,10 +374,10 @@ def test_without_a_compiler_there_are_no_kernels(
 @pytest.mark.parametrize(
     ("has", "names"),
     [
-        (instruction_sets.AVX2.needs, ["AVX2"]),
-        (instruction_sets.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
-        (instruction_sets.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
-        (instruction_sets.NEON.needs, ["NEON"]),
+        (compiling.AVX2.needs, ["AVX2"]),
+        (compiling.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
+        (compiling.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
+        (compiling.NEON.needs, ["NEON"]),
     ],
     ids=["desktop", "laptop", "server", "arm"],
 )

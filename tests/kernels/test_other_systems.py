@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from lacuna_kernels import instruction_sets, native
-from lacuna_kernels.instruction_sets import FLAGS, SOURCES
+from lacuna_kernels import compiling, native
+from lacuna_kernels.compiling import FLAGS, SOURCES
 from lacuna_kernels.native import NativeKernels, PackedLinear
 from lacuna_kernels.quantised import quantized
 
@@ -23,7 +23,7 @@ ARM_EMULATOR, WINE = shutil.which("qemu-aarch64"), shutil.which("wine64") or shu
 PROGRAM_FLAGS = [flag for flag in FLAGS if flag not in ("-shared", "-fPIC")]
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64" or instruction_sets.AVX2 not in native.supported(), reason="no CPU with AVX2"
+    platform.machine() != "x86_64" or compiling.AVX2 not in native.supported(), reason="no CPU with AVX2"
 )
 
 
@@ -52,7 +52,7 @@ def zig(target: str) -> list[str]:
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the system's compiler makes of the program."""
-    return outputs(["cc"], [*instruction_sets.AVX2.flags, "-lm"], tmp_path_factory.mktemp("own") / "own")
+    return outputs(["cc"], [*compiling.AVX2.flags, "-lm"], tmp_path_factory.mktemp("own") / "own")
 
 
 @pytest.mark.skipif(ARM_EMULATOR is None, reason="no emulator of ARM")
@@ -67,7 +67,7 @@ def test_an_emulated_arm_computes_the_same_layers(hook: dict[str, Any], expected
 
 @pytest.mark.skipif(WINE is None, reason="no wine")
 def test_windows_gives_the_same_bits(expected: list[str], tmp_path: Path) -> None:
-    compiler, flags = zig("x86_64-windows-gnu"), instruction_sets.AVX2.flags
+    compiler, flags = zig("x86_64-windows-gnu"), compiling.AVX2.flags
     assert outputs(compiler, flags, tmp_path / "own.exe", [str(WINE)]) == expected
 
 
@@ -79,9 +79,9 @@ def both(
     instructions, folder = request.param, tmp_path_factory.mktemp("both")
     compiled = native.build(folder / "compiled", instructions=[instructions])
     target, sets = hook["PLATFORMS"]["manylinux_2_28_x86_64"]
-    assert [found.name for found in sets] == [found.name for found in instruction_sets.X86]
+    assert [found.name for found in sets] == [found.name for found in compiling.X86]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instruction_sets, "BUILT", folder / "built")
+        patch.setattr(compiling, "BUILT", folder / "built")
         instructions.built.parent.mkdir()
         hook["compile_for"](target, instructions, instructions.built)
         patch.setenv("PATH", "")

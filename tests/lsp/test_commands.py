@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 
 from lacuna_lsp.commands import snippets_read
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 
 
 async def test_the_most_relevant_snippet_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
 """The client's side of the protocol: capabilities, settings, status, error codes and messages beyond LSP.
 
-It may import ``documents`` and ``logs`` of this package.
+It may import ``document`` of this package.
 """

@@ -8,7 +8,7 @@ from lsprotocol import types
 from lsprotocol.types import ErrorCodes, LSPErrorCodes
 
 from lacuna_lsp.client import settings as settings_of_client
-from lacuna_lsp.documents.document import ClientDocument, Encoding
+from lacuna_lsp.document import ClientDocument, Encoding
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import Snippet
 from lacuna_server.files import BOM

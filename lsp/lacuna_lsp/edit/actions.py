@@ -5,7 +5,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit import filling
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for

@@ -13,7 +13,7 @@ from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
 from lacuna_lsp.client.settings import confirms_edits, versions_edits
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError

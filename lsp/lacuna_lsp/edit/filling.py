@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 from tree_sitter import Node
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
 from lacuna_lsp.edit.bulk import source_of, sources
 from lacuna_lsp.next_edit.offers import Offer, near

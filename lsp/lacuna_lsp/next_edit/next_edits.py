@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.connection import ServiceConnection
+from lacuna_lsp.connection import ServiceConnection
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edit.offers import Offer, ShownOffer, near, offers, ordered
 from lacuna_model.core.params import PastChange
 from lacuna_model.languages.parsing import UnparsableError

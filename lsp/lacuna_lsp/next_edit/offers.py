@@ -16,8 +16,8 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp.client.client_session import UnfinishedError
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.connection import ServiceConnection
+from lacuna_lsp.connection import ServiceConnection
+from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts, num_off
 from lacuna_model.core.params import Snippet
 from lacuna_server.wire.protocol import Edit

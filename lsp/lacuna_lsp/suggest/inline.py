@@ -12,8 +12,8 @@ from functools import partial
 
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.client.protocol import ToldSignature
-from lacuna_lsp.documents.document import ClientDocument, without_common_start
-from lacuna_lsp.engine.connection import ServiceConnection
+from lacuna_lsp.connection import ServiceConnection
+from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin

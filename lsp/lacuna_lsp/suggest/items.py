@@ -11,7 +11,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from lacuna_lsp.documents.document import ClientDocument, byte_column, to_utf8
+from lacuna_lsp.document import ClientDocument, byte_column, to_utf8
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
 from lacuna_model.text.lines import in_word, indentation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, Self
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.regions import one_line
 from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of, in_word
 from lacuna_server.wire.config import Dial, SuggestIn

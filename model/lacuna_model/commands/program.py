@@ -1,4 +1,4 @@
-"""A command line: its commands, their help, and its errors, each of which is one line and an exit code."""
+"""A command line: its commands, their help, options that several share, and errors: one line and an exit code each."""
 
 import ast
 import inspect
@@ -158,3 +158,10 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+# What commands of several programs share.
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
+LISTED_HELP = "Use this model: a name from `lacuna models list`."
+MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
+DEVICE_HELP = "Run the model on cpu, cuda, cuda:N or mps; by default on a CUDA GPU if there is one."

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from lacuna_kernels import native
-from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
+from lacuna_kernels.compiling import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.decode.sampling import PrefixTable

@@ -14,7 +14,7 @@ from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
-from lacuna_server.console.showing import lines_at
+from lacuna_server.console.terminal import lines_at
 from lacuna_server.files import FileText
 from lacuna_server.refactor.places.source import Source
 

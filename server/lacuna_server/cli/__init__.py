@@ -1,4 +1,4 @@
-"""The command ``lacuna``: its entry point, and one module for each command in ``commands``.
+"""The command ``lacuna``: its entry point, and one module for each command.
 
 It may import every other package.
 """

@@ -7,7 +7,7 @@ from lacuna_model.commands.program import Program
 LACUNA = Program(
     "lacuna",
     "Fill gaps in code with a language model on this machine.",
-    "lacuna_server.cli.commands",
+    "lacuna_server.cli",
     {
         "setup": "setup",
         "uninstall": "setup",

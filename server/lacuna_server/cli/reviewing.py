@@ -9,7 +9,7 @@ from lacuna_model.commands import output
 from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.console import questions, showing
+from lacuna_server.console import terminal
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
@@ -19,12 +19,12 @@ def show(plan: Plan) -> None:
     """Prints the unified diff of all files."""
     for file in plan.ready.files:
         document = files.read(Path(file.path))
-        showing.print_diff(document, file.rewritten(document.text.encode()).decode())
+        terminal.print_diff(document, file.rewritten(document.text.encode()).decode())
 
 
 def show_place(document: FileText, file: FileEdits, edit: PlannedEdit) -> None:
     """Prints the diff of one place."""
-    showing.print_diff(
+    terminal.print_diff(
         document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode()
     )
 
@@ -62,7 +62,7 @@ class Questions:
                 number += 1
                 if key not in ("a", "q"):
                     place = _Place(document, file, self._fills[file.path], self._answer, f"{number}/{plan.num_ready}")
-                    key, edit = questions.decided(place, edit)
+                    key, edit = terminal.decided(place, edit)
                 if key in ("y", "a"):
                     accepted.append(edit)
             kept.append(msgspec.structs.replace(file, edits=tuple(accepted)))
@@ -97,7 +97,7 @@ class _Place:
     def edit(self, edit: PlannedEdit) -> PlannedEdit:
         """Returns the edit with the text that the user makes of it in an editor, as long as the file stays valid."""
         suffix = self._document.path.suffix
-        text = files.adapt_newlines(self._document, questions.edited(edit.new_text, suffix))
+        text = files.adapt_newlines(self._document, terminal.edited(edit.new_text, suffix))
         changed = msgspec.structs.replace(edit, new_text=text, confidence=None)
         if self._fill.is_sound(changed):
             return changed
@@ -134,7 +134,7 @@ class Review:
         chosen = [*regions.standing(data, request.regions)]
         for index in range(len(chosen)):
             if self._key not in ("a", "q"):
-                self._key, gaps.fills[index] = questions.decided(NumberedGap(gaps, index), gaps.fills[index])
+                self._key, gaps.fills[index] = terminal.decided(NumberedGap(gaps, index), gaps.fills[index])
             if self._key in ("y", "a"):
                 chosen[index] = gaps.fills[index]
         return request.filled(chosen)
@@ -160,7 +160,7 @@ class NumberedGap:
 
     def show(self, fill: str) -> None:
         """Prints the fill, on a terminal with the lines around it."""
-        showing.print_fill(self._gaps.document, [self._gaps.request.regions[self._index]], [fill])
+        terminal.print_fill(self._gaps.document, [self._gaps.request.regions[self._index]], [fill])
 
     def describe(self, fill: str) -> str:
         """Returns the number of the gap and the file."""
@@ -169,7 +169,7 @@ class NumberedGap:
     def edit(self, fill: str) -> str:
         """Returns the fill as the user leaves it in an editor."""
         document = self._gaps.document
-        return files.adapt_newlines(document, questions.edited(fill, document.path.suffix))
+        return files.adapt_newlines(document, terminal.edited(fill, document.path.suffix))
 
     def other(self, fill: str) -> str | None:
         """Returns a fill that was not shown yet, with the other gaps as they are filled now."""

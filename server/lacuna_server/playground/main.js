@@ -1,12 +1,9 @@
 // Connects the parts of the page.
 
-import { Canvas } from "./canvas.js";
+import { Canvas, Editor } from "./code.js";
 import { Connection } from "./connection.js";
-import { Editor } from "./editor.js";
 import { EXAMPLES, LANGUAGES, parse } from "./examples.js";
-import { Figures } from "./figures.js";
-import { Story } from "./frames.js";
-import { Lattices } from "./lattice.js";
+import { Figures, Lattices, Story } from "./story.js";
 
 const $ = (id) => document.getElementById(id);
 const editor = new Editor($("code"), $("backdrop"));

@@ -21,7 +21,7 @@ from tests.benchmarks.figures import Row, grouped, show, times
 from tests.benchmarks.records import Records
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import with_fills

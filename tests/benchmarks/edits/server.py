@@ -21,9 +21,9 @@ from tests.benchmarks.figures import show
 from tests.benchmarks.records import Records
 from tests.benchmarks.service import own
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.text.lines import lines_of
 from training.options import ModelOption

@@ -19,7 +19,7 @@ from tests.benchmarks.held_out.cases import held_out_files
 from tests.benchmarks.tasks.dataset import load_problems, spread
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext
 from lacuna_model.engine import Engine

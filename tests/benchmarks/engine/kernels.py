@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lacuna_kernels import native, quantised
 from lacuna_kernels.native import NativeKernels, PackedLinear
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.network.devices import choose_threads

@@ -14,7 +14,7 @@ from tests.benchmarks.tasks.engines import EngineFiller, Filler
 from tests.benchmarks.tasks.llama import Continues, LlamaCpp
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region, Task
 from lacuna_model.engine import Engine

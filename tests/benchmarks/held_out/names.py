@@ -19,7 +19,7 @@ from tests.benchmarks.figures import Row, grouped, percentile, rated, show
 from tests.benchmarks.held_out.projects import lay_out
 from tests.benchmarks.records import Records
 
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL

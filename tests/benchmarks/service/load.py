@@ -13,7 +13,7 @@ import typer
 from tests.benchmarks.figures import Row, percentile, show
 from tests.benchmarks.service import own
 
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle

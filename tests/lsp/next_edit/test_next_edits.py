@@ -11,7 +11,7 @@ from tests.lsp.next_edit.test_offers import Answers
 
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edit import next_edits
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.next_edit.offers import Offer

@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.client.news import News
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edit.offers import (
     LEAST,
     ROWS,

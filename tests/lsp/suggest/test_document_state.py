@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.suggest import document_state
 from lacuna_lsp.suggest.document_state import KEPT, DocumentState, State
 from lacuna_lsp.suggest.suggestion import Suggestion

@@ -9,11 +9,11 @@ import torch
 from tests.model import gguf_files
 from tests.model.llama import shapes
 
-from lacuna_kernels import gpu, instruction_sets, native
+from lacuna_kernels import compiling, gpu, native
 from lacuna_model.fim import measuring
 from lacuna_model.hub import memory, models
 from lacuna_model.llama import library
-from lacuna_server.cli.commands import doctor as checks
+from lacuna_server.cli import doctor as checks
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "supported", lambda: [instruction_sets.AVX2])
+    monkeypatch.setattr(native, "supported", lambda: [compiling.AVX2])
     monkeypatch.setenv("PATH", "")
     check = checks.kernels()
     assert (check.state, check.mend) == ("warn", "install gcc")
@@ -109,7 +109,7 @@ def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
 def test_the_kernels_report_their_instruction_set(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: instruction_sets.InstructionSet
+    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: compiling.InstructionSet
 ) -> None:
     monkeypatch.setattr(native, "supported", lambda: [instructions])
     check = checks.kernels()

@@ -10,7 +10,7 @@ import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
 from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult, Status
-from lacuna_server.cli.commands import edit as command
+from lacuna_server.cli import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
 

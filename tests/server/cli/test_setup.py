@@ -136,8 +136,8 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
 ) -> None:
     """The large model is not downloaded where the small one has shown that it would be too slow."""
     from lacuna_model.hub import download
-    from lacuna_server.cli.commands import models as models_command
-    from lacuna_server.cli.commands import setup
+    from lacuna_server.cli import models as models_command
+    from lacuna_server.cli import setup
 
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     monkeypatch.setattr(models, "_free_memory", lambda: 16 << 30)

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_server.cli.commands.serve import print_status
+from lacuna_server.cli.serve import print_status
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.wire.protocol import Status
 

@@ -15,7 +15,7 @@ from tests.benchmarks.records import Records
 from tests.benchmarks.service import own
 from tests.benchmarks.service.own import busy_core
 
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.wire.config import Dial

@@ -18,7 +18,7 @@ import msgspec
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import memory, models
 from lacuna_server.wire import layers

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import Choice, ModelInfo, SourceName
-from lacuna_server.cli.commands.doctor import as_text, line_seconds, reading
+from lacuna_server.cli.doctor import as_text, line_seconds, reading
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.options import (
+from lacuna_server.cli.options import (
     DeadlineOption,
     ScheduleOption,
     SeedOption,
@@ -127,7 +127,7 @@ def refactor(
     Files change only with --apply, with --interactive, or after you confirm the diff.
     """
     # Imported here, because the grammars would slow down every other command.
-    from lacuna_server.cli.commands import refactor_run
+    from lacuna_server.cli import refactor_run
     from lacuna_server.refactor import journal
 
     if list_recipes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snippet
@@ -16,7 +16,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.options import (
+from lacuna_server.cli.options import (
     AtOption,
     FileArgument,
     LanguageOption,

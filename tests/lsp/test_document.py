@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from tests.lsp.editor import CODECS
 
-from lacuna_lsp.documents.document import (
+from lacuna_lsp.document import (
     MAX_EDITS,
     ClientDocument,
     Encoding,

@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillRequest, InfillResult, Region
 from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.fill import FAILED, conclude, run
-from lacuna_server.cli.commands.options import (
+from lacuna_server.cli.fill import FAILED, conclude, run
+from lacuna_server.cli.options import (
     DeadlineOption,
     FileArgument,
     LanguageOption,
@@ -25,9 +25,8 @@ from lacuna_server.cli.commands.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.console import showing
-from lacuna_server.console.questions import is_answered, pressed
-from lacuna_server.console.showing import lines_at
+from lacuna_server.console import terminal
+from lacuna_server.console.terminal import is_answered, lines_at, pressed
 
 
 def edit(
@@ -86,11 +85,11 @@ def edit(
     text = request.filled(result.fills)
     changed = result.status == "ok" and text != document.text
     if json_output:
-        output.print_json(showing.report(request, result, file, name))
+        output.print_json(terminal.report(request, result, file, name))
     elif changed:
-        showing.print_diff(document, text)
+        terminal.print_diff(document, text)
     elif show_refused and any(result.refused):
-        showing.print_diff(document, request.filled(result.refused))
+        terminal.print_diff(document, request.filled(result.refused))
     if write and changed:
         if result.warning and (json_output or not _is_wanted(result.warning)):
             output.say(f"not written, since {result.warning}")

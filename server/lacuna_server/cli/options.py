@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model.commands.options import MODEL_HELP
+from lacuna_model.commands.program import MODEL_HELP
 from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
 from lacuna_model.hub import models
 from lacuna_server.wire import layers

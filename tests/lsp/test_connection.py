@@ -1,7 +1,7 @@
 import asyncio
 
 from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.engine.connection import ServiceConnection
+from lacuna_lsp.connection import ServiceConnection
 from lacuna_server.client.client import Address
 from lacuna_server.wire.config import Settings
 from lacuna_server.wire.protocol import ServiceError

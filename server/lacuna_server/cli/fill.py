@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
@@ -19,7 +19,8 @@ from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.options import (
+from lacuna_server.cli.engines import FillEngine
+from lacuna_server.cli.options import (
     AtOption,
     CandidatesOption,
     DeadlineOption,
@@ -38,8 +39,7 @@ from lacuna_server.cli.commands.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.cli.engines import FillEngine
-from lacuna_server.console import showing
+from lacuna_server.console import terminal
 from lacuna_server.files import FileText
 from lacuna_server.wire.config import Settings
 
@@ -85,9 +85,9 @@ def complete(
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
-        output.print_json(showing.report(request, result, file, name))
+        output.print_json(terminal.report(request, result, file, name))
     elif result.status != "no_valid_fill":
-        showing.print_fill(document, regions, result.fills)
+        terminal.print_fill(document, regions, result.fills)
     name_empty(document, regions, result)
     conclude(result)
 
@@ -151,7 +151,7 @@ def fill(
                 explain(result, _whose(document, pairs))
                 name_empty(document, request.regions, result, _whose(document, pairs))
                 if json_output:
-                    output.print_json(showing.report(request, result, document.path, name))
+                    output.print_json(terminal.report(request, result, document.path, name))
                 if result.status == "no_valid_fill":
                     usable = False
                     if len(request.regions) > 1 and not each:
@@ -194,11 +194,11 @@ def _deliver(
     if json_output:
         return
     if write:
-        showing.print_diff(document, text)
+        terminal.print_diff(document, text)
     elif document.path == STDIN:
         output.print_exact(text)
     else:
-        showing.print_document(document, request, result.fills)
+        terminal.print_document(document, request, result.fills)
 
 
 def _whose(document: FileText, pairs: Sequence[Pair]) -> str:

@@ -17,13 +17,13 @@ import typer
 
 import lacuna_server
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
-from lacuna_server.cli.commands import serve
-from lacuna_server.cli.commands.doctor import as_text, line_seconds
-from lacuna_server.cli.commands.models import (
+from lacuna_server.cli import serve
+from lacuna_server.cli.doctor import as_text, line_seconds
+from lacuna_server.cli.models import (
     PREPARED,
     confirm,
     fetch,

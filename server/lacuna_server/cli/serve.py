@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
+from lacuna_model.commands.program import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running

@@ -10,8 +10,8 @@ import msgspec
 
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News, State
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.workspaces import ClientWorkspaces
+from lacuna_lsp.client.workspaces import ClientWorkspaces
+from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.params import (
     DecodeOptions,
     Diagnostic,

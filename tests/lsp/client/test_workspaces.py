@@ -2,7 +2,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from lacuna_lsp.engine.workspaces import BUDGET, ClientWorkspaces
+from lacuna_lsp.client.workspaces import BUDGET, ClientWorkspaces
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.format import PieceCounter
 

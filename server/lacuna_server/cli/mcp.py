@@ -10,7 +10,7 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configure
+from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configure
 from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.options import JsonOption
+from lacuna_model.commands.program import JsonOption
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 

@@ -1,1 +1,0 @@
-"""The subcommands of ``lacuna``, one module for each family of them."""
