@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lsprotocol import types
 
+from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.document import ClientDocument
@@ -26,7 +27,6 @@ from lacuna_lsp.edit.arguments import (
     read,
 )
 from lacuna_lsp.edit.bulk import DocumentEdits, propose
-from lacuna_lsp.next_edit import offers
 from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.items import first_part

@@ -21,7 +21,7 @@ from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
 from lacuna_lsp.client.settings import shows_progress
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.next_edit.next_edits import NextEdits
+from lacuna_lsp.next_edits import NextEdits
 from lacuna_lsp.suggest.inline import Inline
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import Diagnostic, FillGaps, InfillResult, Region, Task

@@ -35,7 +35,7 @@ from lacuna_model.group_fill import among, fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.opened import PiecewiseIndexes
+from lacuna_model.prior.indexing import PiecewiseIndexes
 from lacuna_model.readers import AUTO, Loaded, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins

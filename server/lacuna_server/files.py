@@ -18,6 +18,7 @@ from lacuna_model.text.lines import LINE_END, first_of, line_starts, newline_of
 MARKER = region_groups.MARKER.decode()
 BOM = "\ufeff"
 POSITION = re.compile(r"(\d{1,9}):(\d{1,9})")  # of thousands of digits Python reads no number
+LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -81,6 +82,25 @@ def offset_at(document: FileText, position: str) -> int:
     if column > length:
         raise RequestError(f"column {column} is outside line {line} of {document.path}, which has {length} characters")
     return len(text[: start + column].encode())
+
+
+def lines_at(document: FileText, lines: str) -> tuple[int, int]:
+    """Returns the byte offsets of whole lines ``A:B`` or ``A``, counted from 1.
+
+    Raises RequestError for another form and for lines outside the document.
+    """
+    match = LINES.fullmatch(lines.strip())
+    if match is None:
+        raise RequestError(f"lines are A:B, such as 10:20, not {lines!r}")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if not 1 <= first <= last:
+        raise RequestError(f"lines are counted from 1, and the first comes before the last; not {lines!r}")
+    data = document.text.encode()
+    starts = [start for start in line_starts(data) if start < len(data)]
+    if last > len(starts):
+        raise RequestError(f"line {last} is outside {document.path}, which has {len(starts)} lines")
+    ends = [*starts[1:], len(data)]
+    return starts[first - 1] or len(BOM.encode()) * document.text.startswith(BOM), ends[last - 1]
 
 
 def gap_at(document: FileText, offset: int, max_tokens: int) -> Region:

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
 from lacuna_lsp.edit.bulk import source_of, sources
-from lacuna_lsp.next_edit.offers import Offer, near
+from lacuna_lsp.offers import Offer, near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError

@@ -14,7 +14,6 @@ from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
-from lacuna_server.console.terminal import lines_at
 from lacuna_server.files import FileText
 from lacuna_server.refactor.places.source import Source
 
@@ -159,7 +158,7 @@ class Places:
                 raise RequestError("name lines A:B, or their text as old_text")
             self._check(document, None, version)
             return self._found(document, old_text)
-        start, end = lines_at(document, lines)
+        start, end = files.lines_at(document, lines)
         there = document.text.encode()[:end].decode()
         if not old_text:
             first = len(_lines(there.encode()[:start].decode())) + 1
@@ -202,7 +201,7 @@ class Places:
             found = f"{len(starts)} places" if starts else "no lines"
             raise RequestError(f"{document.path} has {found} with this old_text; it is whole lines of one place")
         self._known[document.path] = document.text
-        return lines_at(document, f"{starts[0] + 1}:{starts[0] + len(wanted)}")
+        return files.lines_at(document, f"{starts[0] + 1}:{starts[0] + len(wanted)}")
 
 
 def _moved(before: str, now: str) -> range:

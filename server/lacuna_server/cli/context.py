@@ -116,7 +116,7 @@ def _shown(chosen: Sequence[Snippet]) -> "RenderableType":
     from rich.syntax import Syntax
     from rich.text import Text
 
-    from lacuna_server.console.live import THEME, printable
+    from lacuna_server.cli.live import THEME, printable
 
     parts: list[RenderableType] = []
     for one in chosen:

@@ -12,7 +12,7 @@ from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, Infi
 from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_server import files
-from lacuna_server.cli import engines
+from lacuna_server.cli import engines, terminal
 from lacuna_server.cli.fill import FAILED, conclude, run
 from lacuna_server.cli.options import (
     DeadlineOption,
@@ -25,8 +25,7 @@ from lacuna_server.cli.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.console import terminal
-from lacuna_server.console.terminal import is_answered, lines_at, pressed
+from lacuna_server.cli.terminal import is_answered, pressed
 
 
 def edit(
@@ -66,7 +65,7 @@ def edit(
     """
     task = EditLines.by(instruction)
     document = files.read(file)
-    start, end = lines_at(document, lines)
+    start, end = files.lines_at(document, lines)
     region = Region(start, end, max_tokens=more_tokens)
     root = workspace or (None if no_workspace else find_root(file))
     if root is not None and not root.is_dir():

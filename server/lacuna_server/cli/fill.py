@@ -18,7 +18,7 @@ from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
-from lacuna_server.cli import engines
+from lacuna_server.cli import engines, terminal
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.options import (
     AtOption,
@@ -39,7 +39,6 @@ from lacuna_server.cli.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.console import terminal
 from lacuna_server.files import FileText
 from lacuna_server.wire.config import Settings
 
@@ -274,7 +273,7 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
         with console.status(f"reading {request.workspace}"):
             engine.workspaces.read(request.workspace, WORKSPACE_SECONDS)
     if watch:
-        from lacuna_server.console.live import LiveView
+        from lacuna_server.cli.live import LiveView
 
         with LiveView(console, document, request.regions) as view:
             result = view.follow(engine.stream(request))

@@ -14,7 +14,7 @@ from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.reviewing import Questions
-from lacuna_server.console.terminal import is_answered
+from lacuna_server.cli.terminal import is_answered
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files

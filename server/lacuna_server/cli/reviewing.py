@@ -9,7 +9,7 @@ from lacuna_model.commands import output
 from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.console import terminal
+from lacuna_server.cli import terminal
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit

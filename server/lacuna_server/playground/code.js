@@ -19,7 +19,7 @@ const PATTERN = new RegExp(
 );
 
 // Returns runs of the text as [start, end, class], in order; text between them has no class.
-export function runs(text) {
+function runs(text) {
   return Array.from(text.matchAll(PATTERN), (match) => {
     const kind = Object.keys(match.groups).find((name) => match.groups[name] !== undefined);
     return [match.index, match.index + match[0].length, kind];
@@ -27,7 +27,7 @@ export function runs(text) {
 }
 
 // Appends text[start..end] to an element, with the colours that it has in the whole text.
-export function append(element, text, start, end, coloured) {
+function append(element, text, start, end, coloured) {
   let at = start;
   for (const [from, to, kind] of coloured) {
     if (to <= at || from >= end) continue;

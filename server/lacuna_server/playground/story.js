@@ -65,7 +65,7 @@ function beginning(snapshot) {
   return { step: 0, fills: snapshot.fills.map(() => ""), slots, counts, seconds: 0 };
 }
 
-export function tokens(frame) {
+function tokens(frame) {
   return frame.counts.tokens ?? frame.slots.flat().filter((slot) => slot.state === "committed" && slot.text).length;
 }
 

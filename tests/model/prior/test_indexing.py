@@ -1,12 +1,15 @@
 import os
+import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
-from lacuna_model.prior.index import IndexedDocuments, token_type
-from lacuna_model.prior.indexing import IndexedFiles, refresh
+from lacuna_model.prior.index import IndexedDocuments, longest_match, token_type
+from lacuna_model.prior.indexing import BYTES_AT_ONCE, IndexedFiles, PiecewiseIndex, refresh
 from lacuna_model.tokenizer import Tokenizer
 
 FILES = IndexedFiles(
@@ -87,3 +90,95 @@ def test_a_refresh_that_is_stopped_early_keeps_the_known_texts(root: Path, token
     assert texts(refresh(root, SETTINGS, tokenizer, partly), tokenizer) == dict.fromkeys(
         partly.documents.names, "x = 1\n"
     )
+
+
+class Counting:
+    """A tokenizer of bytes that counts those it encodes."""
+
+    vocab_size, fingerprint = 256, "bytes"
+
+    def __init__(self) -> None:
+        self.num_bytes = 0
+
+    def encode(self, text: str) -> list[int]:
+        self.num_bytes += len(text.encode())
+        return list(text.encode())
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+
+def lines(count: int, seed: int = 0) -> bytes:
+    rng = random.Random(seed)
+    words = ["alpha", "beta", "gamma", "delta", "if", "return", "x", "value", "(", ")"]
+    return b"".join(
+        (" " * rng.choice((0, 4, 8)) + " ".join(rng.choices(words, k=rng.randint(0, 9))) + f" {n}\n").encode()
+        for n in range(count)
+    )
+
+
+def indexed(text: bytes, at: int) -> tuple[PiecewiseIndex, Counting]:
+    """A document with its index, all of it, and a gap at an offset."""
+    counting = Counting()
+    opened = PiecewiseIndex(counting)
+    for _ in opened.read([text[:at], text[at:]]):
+        pass
+    return opened, counting
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"\n" * 9000, b"x" * 40_000, "ä\n".encode() * 9000, lines(3000)])
+def test_the_pieces_are_the_text(text: bytes) -> None:
+    pieces = list(cut(text))
+    assert b"".join(pieces) == text
+    assert all(0 < len(piece) <= MOST_BYTES for piece in pieces)
+
+
+def test_a_change_leaves_the_pieces_that_are_not_beside_it() -> None:
+    text = lines(5000)
+    before, after = list(cut(text)), list(cut(text[:70_000] + b"a new line\nand one more" + text[70_000:]))
+    assert len(before) > 30
+    assert len(set(after) - set(before)) <= 3
+
+
+def test_the_pieces_next_to_a_gap_come_first() -> None:
+    text = lines(5000)
+    pieces = nearest_first([text[:90_000], text[90_000:]])
+    spans = [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces]
+    distances = [min(abs(begin - 90_000), abs(end - 90_000)) for begin, end in spans]
+    assert distances == sorted(distances)
+
+
+def test_after_a_jump_only_what_the_old_and_the_new_gap_cut_is_encoded() -> None:
+    text = lines(50_000)
+    opened, counting = indexed(text, len(text) // 2)
+    for place in random.Random(1).choices(range(len(text)), k=20):
+        counting.num_bytes = 0
+        opened.segments([text[:place], text[place:]])
+        assert counting.num_bytes <= 6 * MOST_BYTES
+
+
+def test_a_request_encodes_a_bounded_part_of_a_new_document_and_the_next_ones_the_rest() -> None:
+    text, counting = lines(20_000), Counting()
+    opened, at = PiecewiseIndex(counting), 300_000
+    for number in range(1, 30):
+        opened.segments([text[:at], text[at:]])
+        assert counting.num_bytes <= number * (BYTES_AT_ONCE + MOST_BYTES)
+    assert counting.num_bytes >= len(text) * 0.99
+
+
+def test_the_index_finds_what_stands_in_the_text_and_nothing_that_is_gone() -> None:
+    text, rng = lines(4000), random.Random(3)
+    opened, _ = indexed(text, 5000)
+    gone = list[bytes]()
+    for step in range(30):
+        place, size = rng.randrange(len(text)), rng.choice((0, 3, 4000))
+        gone += [line for line in text[place : place + size].split(b"\n")[1:-1][:1] if len(line) > 8]
+        text = text[:place] + f"new {step} line\n".encode() + text[place + size :]
+        at = rng.randrange(len(text))
+        segments = opened.segments([text[:at], text[at:]])
+        written = longest_match(segments, list(f"new {step} lin".encode()))
+        assert written is not None
+        assert written.length == len(f"new {step} lin")
+    for line in (line for line in gone if line not in text):
+        match = longest_match(segments, list(line))
+        assert match is None or match.length < len(line)

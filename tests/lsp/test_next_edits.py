@@ -9,12 +9,12 @@ from lsprotocol import types
 from tests.lsp.editor import until
 from tests.lsp.next_edit.test_offers import Answers
 
+from lacuna_lsp import next_edits
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.next_edit import next_edits
-from lacuna_lsp.next_edit.next_edits import NextEdits
-from lacuna_lsp.next_edit.offers import Offer
+from lacuna_lsp.next_edits import NextEdits
+from lacuna_lsp.offers import Offer
 from lacuna_model.next_edit.changes import RecentChange
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
 from lacuna_server import files
-from lacuna_server.console import live
-from lacuna_server.console.live import Excerpt, LiveView, printable
+from lacuna_server.cli import live
+from lacuna_server.cli.live import Excerpt, LiveView, printable
 from lacuna_server.files import FileText
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20

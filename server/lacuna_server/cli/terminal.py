@@ -4,7 +4,6 @@ What is printed is highlighted on a terminal, and is byte for byte the text else
 there is a terminal.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from lacuna_model.commands.output import print_exact
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.text import diff
-from lacuna_model.text.lines import line_starts
 from lacuna_server import files
 from lacuna_server.files import FileText
 
@@ -33,26 +31,6 @@ from lacuna_model.commands import output
 
 CONTEXT_LINES = 5
 FILL_STYLE = "bold green"
-LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
-
-
-def lines_at(document: FileText, lines: str) -> tuple[int, int]:
-    """Returns the byte offsets of whole lines ``A:B`` or ``A``, counted from 1.
-
-    Raises RequestError for another form and for lines outside the document.
-    """
-    match = LINES.fullmatch(lines.strip())
-    if match is None:
-        raise RequestError(f"lines are A:B, such as 10:20, not {lines!r}")
-    first, last = int(match[1]), int(match[2] or match[1])
-    if not 1 <= first <= last:
-        raise RequestError(f"lines are counted from 1, and the first comes before the last; not {lines!r}")
-    data = document.text.encode()
-    starts = [start for start in line_starts(data) if start < len(data)]
-    if last > len(starts):
-        raise RequestError(f"line {last} is outside {document.path}, which has {len(starts)} lines")
-    ends = [*starts[1:], len(data)]
-    return starts[first - 1] or len(files.BOM.encode()) * document.text.startswith(files.BOM), ends[last - 1]
 
 
 def report(request: InfillRequest, result: InfillResult, file: Path, model: str) -> dict[str, object]:
@@ -99,7 +77,7 @@ def print_diff(document: FileText, text: str) -> None:
         return
     from rich.syntax import Syntax
 
-    from lacuna_server.console.live import THEME, printable
+    from lacuna_server.cli.live import THEME, printable
 
     console.print(Syntax(printable(shown), "diff", theme=THEME, background_color="default"))
 
@@ -113,7 +91,7 @@ def _screen() -> "Console":
 def _filled(document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
     from rich.text import Text
 
-    from lacuna_server.console.live import Excerpt, printable
+    from lacuna_server.cli.live import Excerpt, printable
 
     return Excerpt(document, regions, context).render([Text(printable(fill), style=FILL_STYLE) for fill in fills])
 

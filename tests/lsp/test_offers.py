@@ -6,7 +6,7 @@ import pytest
 from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.client.news import News
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.next_edit.offers import (
+from lacuna_lsp.offers import (
     LEAST,
     ROWS,
     WINDOW_ROWS,

@@ -12,7 +12,7 @@ from itertools import chain
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.next_edit.offers import Offer, ShownOffer, near, offers, ordered
+from lacuna_lsp.offers import Offer, ShownOffer, near, offers, ordered
 from lacuna_model.core.params import PastChange
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
