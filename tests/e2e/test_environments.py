@@ -58,7 +58,7 @@ def _file(folder: Path) -> str:
 
 HELP = """
 import contextlib
-from lacuna_server.cli.main import main
+from lacuna_server.__main__ import main
 for arguments in (["--help"], ["complete", "--help"], ["models", "pull", "--help"]):
     with contextlib.suppress(SystemExit):
         main(arguments)

@@ -24,7 +24,7 @@ def hook(event, arguments):
         if seen == 3:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(hook)
-from lacuna_server.cli.main import LACUNA
+from lacuna_server.__main__ import LACUNA
 LACUNA.run(sys.argv[1:])
 """
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost")

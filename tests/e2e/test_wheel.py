@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 RUN = """
 import sys
 sys.path = [sys.argv[1], *(path for path in sys.path if path not in sys.argv[2:6])]
-from lacuna_server.cli.main import main
+from lacuna_server.__main__ import main
 main(sys.argv[6:])
 """
 
@@ -37,7 +37,7 @@ def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_wheel_contains_only_the_tool(unpacked: Path) -> None:
     held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*.py")}
-    assert {"lacuna_model/engine.py", "lacuna_lsp/transport.py", "lacuna_server/cli/main.py"} <= held
+    assert {"lacuna_model/engine.py", "lacuna_lsp/transport.py", "lacuna_server/__main__.py"} <= held
     packages = {"lacuna_cluster", "lacuna_kernels", "lacuna_lsp", "lacuna_model", "lacuna_server"}
     assert {name.partition("/")[0] for name in held} == packages
 

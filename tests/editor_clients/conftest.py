@@ -19,7 +19,7 @@ OLD_SERVER = """
 import importlib.metadata
 version = importlib.metadata.version
 importlib.metadata.version = lambda name: "0.0.9" if name == "lacuna-code" else version(name)
-from lacuna_lsp.cli import main
+from lacuna_lsp.__main__ import main
 main()
 """
 

@@ -12,8 +12,7 @@ from lacuna_model.loading import rows_file
 from lacuna_model.loading.rows_file import RowsConfig
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import DenseLinear
-from lacuna_model.network.masks import MASKS, MaskRows, Pair
+from lacuna_model.network.linear import MASKS, DenseLinear, MaskRows, Pair
 
 SLOTS = 5
 

@@ -8,7 +8,7 @@ from tests.model import tiny
 from lacuna_model import readers
 from lacuna_model.hub import models
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_server.cli import main as cli
+from lacuna_server import __main__ as cli
 
 MAIN = "from shop.models import Account\n\n\ndef main(name):\n    account: Account = \n"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "team.h"
+#include "threads.h"
 #include "tiles.h"
 
 /* Fetches the `bytes` of weights that lie AHEAD of `from` into the second-level cache, which has room for more misses

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "simd.h"
-#include "system.h"
+#include "threads.h"
 
 /* Rows are distributed evenly: nine are five and four, not eight and one. */
 static int64_t tiles_of(int64_t rows) { return (rows + ROWS - 1) / ROWS; }

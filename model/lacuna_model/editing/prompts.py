@@ -11,7 +11,7 @@ writes the first marker, the new lines and the next marker.
 
 Edit rows: the prompt that fills the gap behind a change, then the change and a mark. The header is what was just done,
 and the name of what comes. Behind it the model writes nothing where nothing is to do, or else the lines anew, as far as
-their first change goes. Rows from the header on have an addition of their own (``network/masks.py``), so the rows
+their first change goes. Rows from the header on have an addition of their own (``network/linear.py``), so the rows
 before it are those of a fill in the same place.
 """
 
@@ -24,7 +24,7 @@ from lacuna_model.core.params import InfillRequest, PastChange, Region
 from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
-from lacuna_model.network.masks import EDIT
+from lacuna_model.network.linear import EDIT
 from lacuna_model.readers import Loaded
 from lacuna_model.text import diff
 from lacuna_model.text.diff import common_ends

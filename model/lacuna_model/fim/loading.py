@@ -50,8 +50,7 @@ from lacuna_model.network.devices import (
     choose_threads,
     default_precision,
 )
-from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
-from lacuna_model.network.masks import EDIT, INFILL
+from lacuna_model.network.linear import EDIT, INFILL, DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 

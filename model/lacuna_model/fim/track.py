@@ -71,7 +71,7 @@ class Track:
 
     What is known of the rows is kept (``at``) until they change.
 
-    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.linear`). Mask rows come last in a pass, those of
     all readers behind the tokens of all. Tokens may have additions, those of the track's ``kind``.
     """
 

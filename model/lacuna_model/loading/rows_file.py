@@ -23,8 +23,7 @@ from lacuna_model.hub import atomic
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.linear import Linear, from_codes, quantize_rows
-from lacuna_model.network.masks import EDIT, INFILL, MASKS, MaskRows, Pair
+from lacuna_model.network.linear import EDIT, INFILL, MASKS, Linear, MaskRows, Pair, from_codes, quantize_rows
 from lacuna_model.network.transformer import Transformer
 
 # The kinds of rows that the engine asks for.

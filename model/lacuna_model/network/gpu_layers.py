@@ -21,8 +21,7 @@ from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_kernels.native import AddedRows
 from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, in_order, mask_of, of_mask
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import DenseLinear, GpuLinear
-from lacuna_model.network.masks import Pair
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Pair
 
 if TYPE_CHECKING:
     from lacuna_kernels.gpu.product import Addition

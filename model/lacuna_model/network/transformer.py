@@ -22,8 +22,17 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
-from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
-from lacuna_model.network.masks import MASKS, LayerAdditions, MaskRows, Pair, WithAdditions, spans_of
+from lacuna_model.network.linear import (
+    MASKS,
+    GpuLinear,
+    LayerAdditions,
+    Linear,
+    MaskRows,
+    NativeLinear,
+    Pair,
+    WithAdditions,
+    spans_of,
+)
 
 
 class KeyValueStore(Protocol):

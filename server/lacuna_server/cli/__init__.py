@@ -1,4 +1,4 @@
-"""The command ``lacuna``: its entry point, and one module for each command.
+"""What the command ``lacuna`` has: one module for each of its commands.
 
 It may import every other package.
 """

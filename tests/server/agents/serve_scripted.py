@@ -4,8 +4,8 @@ import sys
 from contextlib import contextmanager
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_server.__main__ import main
 from lacuna_server.cli import engines
-from lacuna_server.cli.main import main
 
 
 class Scripted:

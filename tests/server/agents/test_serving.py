@@ -134,7 +134,7 @@ def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dic
 
 
 def test_without_the_library_one_line_says_how_to_install_it(folder: Path, environment: dict[str, str]) -> None:
-    program = "import sys; sys.modules['mcp'] = None\nfrom lacuna_server.cli.main import main; main()"
+    program = "import sys; sys.modules['mcp'] = None\nfrom lacuna_server.__main__ import main; main()"
     ended = subprocess.run(
         [sys.executable, "-c", program, "mcp", str(folder)], env=environment, capture_output=True, text=True
     )

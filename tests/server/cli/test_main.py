@@ -9,8 +9,8 @@ import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
 from lacuna_model.hub import models
+from lacuna_server import __main__ as cli
 from lacuna_server.cli import engines
-from lacuna_server.cli import main as cli
 
 FIRST = "value"
 SECOND = "if a:\n    b()"
@@ -255,7 +255,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error() -> None:
 
 def test_help_and_the_model_list_load_no_torch() -> None:
     for arguments in (["--help"], ["models", "list"]):
-        run = f"from lacuna_server.cli.main import LACUNA; LACUNA.run({arguments!r})"
+        run = f"from lacuna_server.__main__ import LACUNA; LACUNA.run({arguments!r})"
         code = f"{run}\nimport sys; print('torch' in sys.modules)"
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
         assert ended.stdout.splitlines()[-1] == "False"

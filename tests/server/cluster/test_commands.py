@@ -8,7 +8,7 @@ import pytest
 from lacuna_cluster import commands, settings, starting, users
 from lacuna_cluster.settings import ClusterArgs
 from lacuna_model.commands.program import BAD_INPUT
-from lacuna_server.cli import main as cli
+from lacuna_server import __main__ as cli
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
 Started = list[tuple[Callable[[], ClusterArgs], ServerConfig, str | None]]

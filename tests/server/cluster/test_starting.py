@@ -71,7 +71,7 @@ def lacuna_serve(tmp_path: Path, *options: str, before: str = "") -> tuple[int, 
     """Run `lacuna serve --cluster` with the scripted engine; return its exit code and what it says."""
     config = tmp_path / "service.toml"
     config.write_text('engine = "scripted_engine:load"\nport = 0\n')
-    program = f"{before}\nfrom lacuna_server.cli.main import main; main()"
+    program = f"{before}\nfrom lacuna_server.__main__ import main; main()"
     ended = subprocess.run(
         [sys.executable, "-c", program, "serve", "--cluster", "--config", str(config), *options],
         env=dict(os.environ) | {"LACUNA_CACHE": str(tmp_path)},

@@ -7,8 +7,8 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.hub import models
+from lacuna_server import __main__ as cli
 from lacuna_server.cli import engines
-from lacuna_server.cli import main as cli
 
 from .bench import Scripted
 

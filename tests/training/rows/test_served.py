@@ -18,7 +18,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
-from lacuna_model.network.masks import EDIT, INFILL
+from lacuna_model.network.linear import EDIT, INFILL
 from training.edits import EditExample
 from training.rows import samples
 from training.rows.samples import edit, infill

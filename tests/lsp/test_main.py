@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_lsp import cli
+from lacuna_lsp import __main__ as cli
 from lacuna_server.client.starting import log_path
 
 CASE = """
 import logging
-from lacuna_lsp import cli
+from lacuna_lsp import __main__ as cli
 cli.configure_log("WARNING")
 for number in range(20000):
     logging.getLogger("lacuna_lsp.case").warning("line %d of those that make a log long, one after the other", number)
