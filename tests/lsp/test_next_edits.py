@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from tests.lsp.editor import until
-from tests.lsp.next_edit.test_offers import Answers
+from tests.lsp.test_offers import Answers
 
 from lacuna_lsp import next_edits
 from lacuna_lsp.client.client_session import ClientSession

@@ -91,7 +91,7 @@ def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytes
     monkeypatch.delenv("LACUNA_MODEL", raising=False)
     monkeypatch.setattr(models, "_free_memory", lambda: free)
     monkeypatch.setattr(models, "num_cores", lambda: 2)
-    monkeypatch.setattr(models.gpus, "free_memory", lambda: 0)
+    monkeypatch.setattr(models.memory, "free_on_gpu", lambda: 0)
     large, small = (models.location(models.find(name)) for name in (models.LARGE_MODEL, models.SMALL_MODEL))
     assert models.default() == models.suited()
     assert models.default().name == models.LARGE_MODEL
@@ -117,7 +117,7 @@ def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytes
     assert models.default().name == "qwen2.5-coder-7b"  # a start, if a slow one
     large.touch()
     assert models.default().name == models.LARGE_MODEL
-    monkeypatch.setattr(models.gpus, "free_memory", lambda: 80 << 30)
+    monkeypatch.setattr(models.memory, "free_on_gpu", lambda: 80 << 30)
     assert models.default().name == "qwen2.5-coder-7b"
     largest.unlink()
     assert models.default().name == models.LARGE_MODEL
