@@ -17,22 +17,13 @@ from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, 
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.context import finished
+from lacuna_model.network import linear
 from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, mask_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
-from lacuna_model.network.linear import (
-    MASKS,
-    GpuLinear,
-    LayerAdditions,
-    Linear,
-    MaskRows,
-    NativeLinear,
-    Pair,
-    WithAdditions,
-    spans_of,
-)
+from lacuna_model.network.linear import GpuLinear, LayerAdditions, Linear, MaskRows, NativeLinear, Pair, WithAdditions
 
 
 class KeyValueStore(Protocol):
@@ -246,7 +237,7 @@ class Transformer:
         if not any(part.kinds for part in parts) and all(token >= 0 for token in ids):
             return []
         kinds = [kind for part in parts for kind in part.kinds or ("",) * part.count]
-        return spans_of(ids, kinds, list(self.added))
+        return linear.spans_of(ids, kinds, list(self.added))
 
     def hidden(
         self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], added: Sequence[AddedRows] = ()
@@ -316,7 +307,7 @@ class Transformer:
         self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
     ) -> "Transformer":
         """The same, whose passes may have mask rows; with fast kernels as this one has."""
-        other = self.with_additions(MASKS, masks.layers, kernels, capture)
+        other = self.with_additions(linear.MASKS, masks.layers, kernels, capture)
         other.masks = masks
         return other
 
@@ -330,7 +321,7 @@ class Transformer:
         """The same, whose passes may have rows of a kind; with fast kernels as this one has."""
         other = copy.copy(self)
         # Those of masks are the first, whatever came first.
-        other.added = dict(sorted({**self.added, kind: layers}.items(), key=lambda one: one[0] != MASKS))
+        other.added = dict(sorted({**self.added, kind: layers}.items(), key=lambda one: one[0] != linear.MASKS))
         if self._native is not None and kernels is not None:
             return other.native(kernels)
         return other.on_gpu(capture) if self._gpu is not None else other
@@ -347,7 +338,7 @@ class Transformer:
             return self
         other, rotations = copy.copy(self), self.rotations
         added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(layers)]
-        masks = 0 if MASKS in self.added else None
+        masks = 0 if linear.MASKS in self.added else None
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added, masks)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
@@ -453,7 +444,7 @@ def _gpu_layer(layer: Layer) -> GpuLayer | None:
         return None
     if not (isinstance(gate_up, GpuLinear) and isinstance(down, GpuLinear)):
         return None
-    if any(linear.bias is not None for linear in (output, gate_up, down)):
+    if any(one.bias is not None for one in (output, gate_up, down)):
         return None
     norms = None if layer.q_norm is None or layer.k_norm is None else (layer.q_norm, layer.k_norm)
     return GpuLayer(layer.attn_norm, qkv, output, layer.mlp_norm, gate_up, down, norms)
