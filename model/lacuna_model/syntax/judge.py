@@ -189,7 +189,7 @@ class Closings:
     """The closings of the fills of a document's only gap, which follows the text ``before``."""
 
     def __init__(self, document: Document, before: bytes) -> None:
-        self._before, self._columns = before[-REACH:], document.language.columns
+        self._before, self._columns = before[-REACH:], document.language.lexicon.columns
         sides = document.sides()
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)
