@@ -122,10 +122,6 @@ class Constraint(Protocol):
         """Check the complete fills once more; where it is ``late`` (a deadline ran out), they end with a line."""
         ...
 
-    def close(self) -> None:
-        """End any search that still runs; no further call follows."""
-        ...
-
 
 class TokenText(TextTokenizer, Protocol):
     """Turns token ids into bytes and back, for a constraint."""
@@ -157,9 +153,6 @@ class Unconstrained:
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The fills as written, without incomplete UTF-8 at the end."""
         return Verdict("ok", tuple(fill_text(fill, self._tokens, late=late) for fill in fills))
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def whole_run(fill: FillSoFar, tokens: Sequence[int], eog_id: int) -> Taken:

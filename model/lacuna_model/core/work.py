@@ -140,8 +140,8 @@ def reached(mark: int) -> bool:
 class Clock:
     """Tells when a call has to end: after its own budget of work, or at the request's deadline.
 
-    ``deadline`` is a ``time.monotonic`` instant. Before the first ``begin`` the clock is never over, unless it was
-    stopped. A call begins and ends in one thread.
+    ``deadline`` is a ``time.monotonic`` instant. Before the first ``begin`` the clock is never over. A call begins and
+    ends in one thread.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -158,7 +158,3 @@ class Clock:
     def over(self) -> bool:
         """Whether the current call has to end."""
         return (self._mark is not None and reached(self._mark)) or time.monotonic() >= self._until
-
-    def stop(self) -> None:
-        """End the current call at once; later calls get only their ``least`` seconds."""
-        self._deadline = self._until = -math.inf

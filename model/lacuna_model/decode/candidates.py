@@ -6,7 +6,7 @@ followed by the forks with the likeliest such tokens; one with fewer unknown nam
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, fields
 
 from msgspec.structs import replace as replace_fields
@@ -161,9 +161,7 @@ class Candidates:
                 constraint_ms=waited,
             )
 
-        with ExitStack() as stack, closing(loop):
-            for constraint in attempt.constraints:
-                stack.callback(constraint.close)
+        with closing(loop):
             end = yield from shown(loop, show)
         for candidate, verdict in enumerate(end.verdicts):
             if verdict.fills is not None:

@@ -175,7 +175,3 @@ class KnownFirst:
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """That of the other constraint."""
         return self._inner.verdict(fills, late=late)
-
-    def close(self) -> None:
-        """Close the other constraint."""
-        self._inner.close()

@@ -248,10 +248,7 @@ def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region
     constraint = constraint_for(
         text, [region], request.path, request.language, model.tokenizer, syntax=request.options.syntax
     )
-    try:
-        return constraint.verdict([FillSoFar(tokens, len(tokens), ended=True)], late=False).fills is not None
-    finally:
-        constraint.close()
+    return constraint.verdict([FillSoFar(tokens, len(tokens), ended=True)], late=False).fills is not None
 
 
 def answered(

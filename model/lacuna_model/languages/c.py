@@ -15,8 +15,6 @@ from lacuna_model.languages.predicates import (
     line_start,
     macro,
     never,
-    none_of,
-    old_style,
     text_matches,
     type_name,
 )
@@ -32,20 +30,9 @@ _C_STATEMENTS = kinds(
     "throw_statement try_statement for_range_loop co_return_statement co_yield_statement"
 )
 # Places at the top level, in a namespace, in a block of extern "C", between preprocessor conditions.
-_C_PLACES = """
-(translation_unit (_) @top)
-(declaration_list (_) @top)
-(preproc_if (_) @between)
-(preproc_ifdef (_) @between)
-(preproc_else (_) @between)
-(translation_unit (expression_statement (_) @macro))
-(declaration_list (expression_statement (_) @macro))
-[
-  (preproc_if (expression_statement (_) @macro_between))
-  (preproc_ifdef (expression_statement (_) @macro_between))
-  (preproc_else (expression_statement (_) @macro_between))
-]
-(function_definition (declaration) @old)
+_C_TOPS = "translation_unit declaration_list preproc_if preproc_ifdef preproc_else"
+_C_PLACES = "".join(f"({top} (_) @top)\n({top} (expression_statement (_) @macro))\n" for top in _C_TOPS.split())
+_C_PLACES += """
 (function_definition type: [(type_identifier) (primitive_type)] @type declarator: [(identifier) (field_identifier)])
 (function_definition type: (_ !body name: (_) @attributed) declarator: [(identifier) (field_identifier)])
 (sized_type_specifier type: (type_identifier) @sized)
@@ -74,19 +61,15 @@ _PLAIN_C_PLACES = f"""{_C_PLACES}
 (function_definition declarator: (function_declarator parameters: (parameter_list
   (parameter_declaration type: (type_identifier) @omitted !declarator))))
 """
-_C_BODY = inside(kinds("compound_statement"))
-_C_ELSEWHERE = none_of(_C_STATEMENTS)
+_in_body = inside(kinds("compound_statement"))
 _C_WORDS = (
     "auto break case char const continue do double else enum extern float for goto if int long register return short "
     "signed sizeof static struct switch typedef union unsigned void volatile while"
 )
 _C_FITS: dict[str, Predicate] = {
     "stray": never,
-    "top": _C_ELSEWHERE,
-    "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
-    "macro": macro,
-    "old": old_style,
-    "macro_between": lambda node: macro(node) or _C_BODY(node),
+    "top": lambda node: node.type not in _C_STATEMENTS or _in_body(node),
+    "macro": lambda node: macro(node) or _in_body(node),
     "local": type_name(),
     "literal": text_matches(rb"[A-Z_]\w*"),
     "line": ONE_LINE,
@@ -105,7 +88,7 @@ _C_FITS: dict[str, Predicate] = {
         rb"|embed|using)?"
     ),
 }
-_C_LASTING = frozenset({"top", "between", "macro", "type"})
+_C_LASTING = frozenset({"top", "macro", "type"})
 _C_QUOTING = kinds(
     "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
     "preproc_call"
@@ -157,17 +140,13 @@ _C_ROLES = {
     "enumerator": Role(),
     "labeled_statement": Role("label", "label", until="function_definition"),
     "case_statement": Role("value", "case"),
-    "struct_specifier": Role(space="type", weight=_defined),
-    "union_specifier": Role(space="type", weight=_defined),
-    "enum_specifier": Role(space="type", weight=_defined),
+    **dict.fromkeys(
+        kinds("struct_specifier union_specifier enum_specifier class_specifier"), Role(space="type", weight=_defined)
+    ),
 }
-_C_THROUGH = {
-    "init_declarator": "declarator",
-    "pointer_declarator": "declarator",
-    "array_declarator": "declarator",
-    "function_declarator": "declarator",
-    "parenthesized_declarator": "*",
-}
+_C_THROUGH = dict.fromkeys(
+    kinds("init_declarator pointer_declarator array_declarator function_declarator"), "declarator"
+) | {"parenthesized_declarator": "*"}
 _C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
 _C_BODIES = kinds("compound_statement")
 
@@ -220,7 +199,6 @@ _CPP_ROLES = _C_ROLES | {
     "field_declaration": Role("declarator", "member", _unless_function),
     "optional_parameter_declaration": Role("declarator"),
     "for_range_loop": Role("declarator", within=True),
-    "class_specifier": Role(space="type", weight=_defined),
 }
 _CPP_OWN = kinds("lambda_expression for_range_loop catch_clause")
 _CPP_SCOPES = (

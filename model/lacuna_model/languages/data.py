@@ -10,7 +10,6 @@ import yaml
 from tree_sitter import Node
 
 from lacuna_model.languages.language import (
-    CLASH,
     KEY,
     Declarations,
     Language,
@@ -20,7 +19,7 @@ from lacuna_model.languages.language import (
     StrictParsers,
     kinds,
 )
-from lacuna_model.languages.predicates import COMMENTS, Predicate, text_matches
+from lacuna_model.languages.predicates import COMMENTS
 
 _JSON_LEXICON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),
@@ -33,10 +32,6 @@ _JSON_LEXICON = Lexicon(
     body=b"",
     terminator=b"",
 )
-_JSON_PLACES = """
-(document (_) @root)
-(string) @line
-"""
 
 
 def _first_value(node: Node) -> bool:
@@ -47,7 +42,6 @@ def _first_value(node: Node) -> bool:
     return node.type in COMMENTS or before is None
 
 
-_JSON_FITS: dict[str, Predicate] = {"root": _first_value, "line": text_matches(rb"[^\x00-\x1f]*")}
 # A string of JSON, or a comment as some of its readers accept it.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -64,7 +58,7 @@ JSON = Language(
     (".json",),
     "tree_sitter_json",
     lexicon=_JSON_LEXICON,
-    rules=Rules(_JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
+    rules=Rules("(document (_) @root)", {"root": _first_value}, firm=frozenset({"root"})),
     declarations=Declarations("string", {"pair": KEY}, kinds("object")),
     strict=StrictParsers((json.loads, _commented_json), ("", *_JSON_NEUTRAL), 200_000),
 )
@@ -87,12 +81,6 @@ def _toml(text: str) -> object:
     return tomllib.loads(text) if all(line.count(".") < MAX_DOTS for line in text.split("\n")) else None
 
 
-def _table(_table: Node, key: Node) -> int:
-    """The weight of a table, 0 for a dotted name: it may be part of each of several others."""
-    return 0 if key.type == "dotted_key" else 1
-
-
-_TOML_KEY = Role("", "key", 1)
 _TOML_NEUTRAL = ("", "_", "_ = 0", " = 0", "0", '"', "]", "_]", "0]", "0}", "'")
 
 TOML = Language(
@@ -100,11 +88,6 @@ TOML = Language(
     (".toml",),
     "tree_sitter_toml",
     lexicon=_TOML_LEXICON,
-    declarations=Declarations(
-        "bare_key quoted_key dotted_key",
-        {"pair": _TOML_KEY, "table": Role("", "key", _table)},
-        kinds("document table table_array_element inline_table"),
-    ),
     strict=StrictParsers((_toml,), _TOML_NEUTRAL, 30_000),
 )
 
@@ -188,11 +171,6 @@ def _anchored(alias: Node) -> bool:
     )
 
 
-def _single(pair: Node, _child: Node) -> int:
-    """The weight of a mapping's key, 0 in a sequence, where each pair is a mapping of its own."""
-    return 0 if pair.parent is not None and pair.parent.type == "flow_sequence" else CLASH
-
-
 _YAML_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'", "{}")
 
 YAML = Language(
@@ -204,7 +182,7 @@ YAML = Language(
     rules=Rules("(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
     declarations=Declarations(
         "flow_node",
-        {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", _single)},
+        {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", until="flow_mapping")},
         kinds("block_mapping flow_mapping"),
     ),
     strict=StrictParsers((_yaml_document, _yaml_stream), _YAML_NEUTRAL, 20_000),

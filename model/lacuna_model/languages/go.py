@@ -6,7 +6,6 @@ from lacuna_model.languages.language import (
     CLASH,
     KEY,
     MEMBER,
-    ONE_LINE,
     Declarations,
     Language,
     Lexicon,
@@ -17,11 +16,10 @@ from lacuna_model.languages.language import (
 from lacuna_model.languages.predicates import (
     Predicate,
     evenly_named,
+    inside,
     jump,
     one_of,
-    outside,
     preceded_by,
-    separated,
     text_matches,
 )
 
@@ -39,21 +37,19 @@ _GO_BRACKETS = kinds(
     "block expression_case type_case communication_case default_case parenthesized_expression argument_list "
     "literal_value index_expression slice_expression func_literal"
 )
+_in_header = inside(_GO_HEADERS, _GO_BRACKETS)
 _GO_FUNCTIONS = kinds("function_declaration method_declaration func_literal")
 _GO_PLACES = """
 (source_file (_) @top)
-(source_file (_) @apart)
 (source_file (import_declaration) @import)
 (import_spec path: (_) @path)
 (parameter_list) @parameters
-(defer_statement (_) @called)
-(go_statement (_) @called)
+[(defer_statement (_) @called) (go_statement (_) @called)]
 (composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
 (break_statement) @break
 (continue_statement) @continue
 (short_var_declaration left: (expression_list (_) @name))
 (range_clause left: (expression_list (_) @name) ":=")
-(interpreted_string_literal) @line
 (escape_sequence) @escape
 """
 _GO_FITS: dict[str, Predicate] = {
@@ -61,22 +57,16 @@ _GO_FITS: dict[str, Predicate] = {
         "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
         "const_declaration"
     ),
-    "apart": separated,
     "import": preceded_by("package_clause import_declaration"),
     "path": text_matches(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
     "parameters": evenly_named,
     "name": one_of("identifier"),
-    "line": ONE_LINE,
     "escape": text_matches(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
-    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as the block's
+    "literal": lambda node: not _in_header(node),  # its brace would be read as the block's
     "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
     "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
 }
-_GO_WORDS = (
-    "break case chan const continue default defer else fallthrough for func go goto if import interface map package "
-    "range return select struct switch type var"
-)
 
 
 def _renews(variables: Node, _child: Node) -> bool:
@@ -103,30 +93,20 @@ def _go_names(statement: Node) -> list[Node]:
     return [name for inner in statement.named_children for name in _go_names(inner)]
 
 
-def _literal(case: Node, _child: Node) -> int:
-    """The weight of a case of one literal, 0 for others: the values of names are unknown."""
-    value = case.child_by_field_name("value")
-    alone = value.named_children if value is not None else []
-    return CLASH if len(alone) == 1 and alone[0].type.endswith("_literal") else 0
-
-
 def _go_function(function: Node, name: Node) -> int:
     return 0 if name.text == b"init" else CLASH
 
 
 _GO_ROLES = {
-    "var_spec": Role(),
-    "const_spec": Role(),
-    "parameter_declaration": Role(),
-    "variadic_parameter_declaration": Role(),
+    **dict.fromkeys(
+        kinds("var_spec const_spec parameter_declaration variadic_parameter_declaration type_spec type_alias"), Role()
+    ),
     "short_var_declaration": Role("left", renews=_renews),
-    "type_spec": Role(),
-    "type_alias": Role(),
     "function_declaration": Role(weight=_go_function),
     "method_declaration": Role(space="method", signature="receiver"),
     "field_declaration": MEMBER,
     "keyed_element": KEY,
-    "expression_case": Role("value", "case", _literal),
+    "expression_case": Role("value", "case"),
 }
 _GO_SCOPES = _GO_FUNCTIONS | kinds(
     "source_file block for_statement if_statement expression_switch_statement type_switch_statement select_statement "
@@ -140,7 +120,7 @@ GO = Language(
     "tree_sitter_go",
     aliases=("golang",),
     lexicon=_LEXICON,
-    rules=Rules(_GO_PLACES, _GO_FITS, _GO_WORDS, line_ends=True),
+    rules=Rules(_GO_PLACES, _GO_FITS, line_ends=True),
     declarations=Declarations(
         "identifier field_identifier type_identifier int_literal interpreted_string_literal rune_literal",
         _GO_ROLES,

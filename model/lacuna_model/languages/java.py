@@ -39,11 +39,8 @@ _JAVA_PLACES = """
 (expression_statement (_) @statement)
 (program (method_declaration name: (identifier) @main))
 (modifiers) @modifiers
-(if_statement consequence: (local_variable_declaration) @stray)
-(if_statement alternative: (local_variable_declaration) @stray)
-(while_statement body: (local_variable_declaration) @stray)
-(for_statement body: (local_variable_declaration) @stray)
-(enhanced_for_statement body: (local_variable_declaration) @stray)
+(if_statement (local_variable_declaration) @stray)
+(_ body: (local_variable_declaration) @stray)
 (block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
 [(class_declaration) (enum_declaration) (record_declaration)] @class
 (string_literal) @line
@@ -79,19 +76,15 @@ _JAVA_WALLS = kinds(
     "method_declaration constructor_declaration compact_constructor_declaration static_initializer class_body "
     "interface_body enum_body enum_body_declarations record_declaration annotation_type_body program"
 )
-_JAVA_METHOD = Role(space="method", signature="parameters")
 _JAVA_ROLES = {
-    "variable_declarator": Role(),
-    "formal_parameter": Role(),
-    "catch_formal_parameter": Role(),
-    "resource": Role(),
+    **dict.fromkeys(
+        kinds("variable_declarator formal_parameter catch_formal_parameter resource enum_constant"), Role()
+    ),
     "enhanced_for_statement": Role(within=True),
     "lambda_expression": Role("parameters", within=True),
     "inferred_parameters": Role("*"),
-    "enum_constant": Role(),
     "switch_label": Role("*", "case"),
-    "method_declaration": _JAVA_METHOD,
-    "constructor_declaration": _JAVA_METHOD,
+    **dict.fromkeys(kinds("method_declaration constructor_declaration"), Role(space="method", signature="parameters")),
     **dict.fromkeys(kinds("class_declaration interface_declaration enum_declaration record_declaration"), TYPE),
 }
 _JAVA_SCOPES = _JAVA_WALLS | kinds(
@@ -109,8 +102,6 @@ JAVA = Language(
         "identifier decimal_integer_literal character_literal string_literal",
         _JAVA_ROLES,
         _JAVA_SCOPES,
-        bodies=kinds("block constructor_body"),
-        owners=kinds("method_declaration constructor_declaration compact_constructor_declaration lambda_expression"),
         walls=_JAVA_WALLS,
         ordered=True,
     ),
@@ -128,20 +119,23 @@ _CSHARP_WALLS = kinds(
     "anonymous_method_expression accessor_declaration operator_declaration compilation_unit "
     "enum_member_declaration_list delegate_declaration class_declaration record_declaration struct_declaration"
 )
-_CSHARP_METHOD = Role(
-    space="method", signature="parameters type_parameters type_parameter_list", weight=_unless_partial
-)
 _CSHARP_ROLES = {
-    "variable_declarator": Role(),
-    "parameter": Role(),
+    **dict.fromkeys(
+        kinds(
+            "variable_declarator parameter catch_declaration declaration_expression property_declaration "
+            "enum_member_declaration"
+        ),
+        Role(),
+    ),
     "foreach_statement": Role("left", within=True),
-    "catch_declaration": Role(),
-    "declaration_expression": Role(),
-    "property_declaration": Role(),
-    "enum_member_declaration": Role(),
-    "method_declaration": _CSHARP_METHOD,
-    "constructor_declaration": _CSHARP_METHOD,
-    "enum_declaration": TYPE,
+    **dict.fromkeys(
+        kinds("method_declaration constructor_declaration"),
+        Role(space="method", signature="parameters type_parameters type_parameter_list", weight=_unless_partial),
+    ),
+    **dict.fromkeys(
+        kinds("class_declaration struct_declaration interface_declaration record_declaration enum_declaration"),
+        Role(space="type", weight=_unless_partial, signature="type_parameter_list"),
+    ),
 }
 _CSHARP_SCOPES = _CSHARP_WALLS | kinds(
     "block for_statement foreach_statement using_statement fixed_statement switch_body switch_expression_arm "
@@ -156,16 +150,8 @@ CSHARP = Language(
     lexicon=_JAVA_LEXICON,
     declarations=Declarations(
         "identifier",
-        {
-            **_CSHARP_ROLES,
-            **dict.fromkeys(
-                kinds("class_declaration struct_declaration interface_declaration record_declaration"),
-                Role(space="type", weight=_unless_partial, signature="type_parameter_list"),
-            ),
-        },
+        _CSHARP_ROLES,
         _CSHARP_SCOPES,
-        bodies=kinds("block"),
-        owners=kinds("method_declaration constructor_declaration local_function_statement lambda_expression"),
         walls=_CSHARP_WALLS,
     ),
     definitions=("csharp",),

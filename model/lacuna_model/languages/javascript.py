@@ -60,7 +60,6 @@ _SCRIPT_PLACES = """
 (try_statement !handler !finalizer) @stray
 (update_expression argument: (_) @target)
 (assignment_expression left: (parenthesized_expression (_) @target))
-(augmented_assignment_expression left: (parenthesized_expression (_) @target))
 (formal_parameters (_) @parameter)
 (regex_pattern) @regex
 (expression_statement (_) @statement)
@@ -140,28 +139,20 @@ _HEADS = kinds(
 )
 _SCRIPT_ROLES = {
     "variable_declarator": Role(weight=_lexical),
-    "class_declaration": Role(),
-    "abstract_class_declaration": Role(),
-    "function_declaration": Role(weight=0),
-    "generator_function_declaration": Role(weight=0),
+    **dict.fromkeys(kinds("class_declaration abstract_class_declaration"), Role()),
+    **dict.fromkeys(kinds("function_declaration generator_function_declaration"), Role(weight=0)),
     "formal_parameters": Role("*", weight=1),
-    "required_parameter": Role("pattern", weight=1),
-    "optional_parameter": Role("pattern", weight=1),
-    "arrow_function": Role("parameter", weight=1, within=True),
-    "catch_clause": Role("parameter", weight=1, within=True),
+    **dict.fromkeys(kinds("required_parameter optional_parameter"), Role("pattern", weight=1)),
+    **dict.fromkeys(kinds("arrow_function catch_clause"), Role("parameter", weight=1, within=True)),
     "import_specifier": Role("alias name"),
-    "import_clause": Role(""),
-    "namespace_import": Role(""),
+    **dict.fromkeys(kinds("import_clause namespace_import"), Role("")),
     "method_definition": Role(space="member", weight=_constructor),
     "jsx_attribute": Role("", "attribute"),
 }
 _SCRIPT_THROUGH = {
-    "object_pattern": "*",
-    "array_pattern": "*",
-    "rest_pattern": "*",
+    **dict.fromkeys(kinds("object_pattern array_pattern rest_pattern"), "*"),
+    **dict.fromkeys(kinds("assignment_pattern object_assignment_pattern"), "left"),
     "pair_pattern": "value",
-    "assignment_pattern": "left",
-    "object_assignment_pattern": "left",
 }
 _SCRIPT_SCOPES = _HEADS | kinds(
     "program statement_block switch_body catch_clause for_statement for_in_statement class_body class_static_block "

@@ -29,11 +29,8 @@ _SCOPES = kinds(
     "class_parameters for_statement catch_block when_entry"
 )
 _ROLES = {
-    "class_parameter": Role(""),
-    "parameter": Role(""),
-    "enum_entry": Role(""),
-    "class_declaration": TYPE,
-    "object_declaration": TYPE,
+    **dict.fromkeys(kinds("class_parameter parameter enum_entry"), Role("")),
+    **dict.fromkeys(kinds("class_declaration object_declaration"), TYPE),
 }
 
 KOTLIN = Language(

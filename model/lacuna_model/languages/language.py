@@ -109,10 +109,10 @@ class Lexicon:
     delimited by words: opener, closer, and the shortest head. ``links`` are texts that an unfinished expression of
     several words may lack. ``atoms`` are patterns of literals without quotes: regular expressions, characters. ``raw``
     are strings with an opener and a closer of their own. ``declarations`` are texts that may follow an annotation.
-    ``conditionals`` tells that there are lines such as ``#if`` and ``#endif``, ``columns`` that blocks are indented.
-    ``heads`` are texts that may precede a block's brace, the first of them where no block is open; ``tails`` are texts
-    that must follow the block of a word. ``tags`` tells that a tag is closed by another tag of its name, ``anchors``
-    that names refer to values marked above.
+    ``conditionals`` tells that there are lines such as ``#if`` and ``#endif``, ``columns`` that blocks are indented,
+    which the grammar does not check. ``heads`` are texts that may precede a block's brace, the first of them where no
+    block is open; ``tails`` are texts that must follow the block of a word. ``tags`` tells that a tag is closed by
+    another tag of its name, ``anchors`` that names refer to values marked above.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -161,10 +161,9 @@ class StrictParsers:
 class Language:
     """A language whose fills can be kept valid.
 
-    ``columns`` tells that its blocks are indented, which the grammar does not check. ``rules`` and ``declarations``
-    describe what the grammar accepts and the language does not, ``strict`` the parsers that read such a file in the
-    end. ``definitions`` are the query files that find names for other files. ``breaks_parser`` tells of a text that the
-    grammar's scanner cannot hold, which would write outside of its memory.
+    ``rules`` and ``declarations`` describe what the grammar accepts and the language does not, ``strict`` the parsers
+    that read such a file in the end. ``definitions`` are the query files that find names for other files.
+    ``breaks_parser`` tells of a text that the grammar's scanner cannot hold, which would write outside of its memory.
     """
 
     name: str
@@ -172,7 +171,6 @@ class Language:
     module: str
     symbol: str = "language"
     aliases: tuple[str, ...] = ()
-    columns: bool = False
     lexicon: Lexicon = Lexicon()
     rules: Rules | None = None
     declarations: Declarations | None = None

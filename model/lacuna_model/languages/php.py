@@ -12,9 +12,7 @@ _PHP_ROLES = {
     "method_declaration": Role(space="method"),
     "property_element": MEMBER,
     "const_element": Role("", "constant"),
-    "enum_case": Role(space="constant"),
-    "simple_parameter": Role(),
-    "variadic_parameter": Role(),
+    **dict.fromkeys(kinds("simple_parameter variadic_parameter"), Role()),
     **dict.fromkeys(kinds("class_declaration interface_declaration trait_declaration enum_declaration"), TYPE),
 }
 _PHP_SCOPES = kinds(

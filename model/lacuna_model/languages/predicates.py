@@ -60,11 +60,6 @@ def one_of(kinds: str) -> Predicate:
     return lambda node: node.type in allowed
 
 
-def none_of(kinds: frozenset[str]) -> Predicate:
-    """Allow nodes of all other kinds."""
-    return lambda node: node.type not in kinds
-
-
 def text_matches(pattern: bytes) -> Predicate:
     """Allow only nodes whose whole text matches."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
@@ -83,17 +78,6 @@ def preceded_by(kinds: str) -> Predicate:
     return predicates
 
 
-def separated(node: Node) -> bool:
-    """Allow a node only on a line of its own or after a semicolon."""
-    before = node.prev_sibling
-    return (
-        before is None
-        or before.end_point.row < node.start_point.row
-        or before.type == ";"
-        or not COMMENTS.isdisjoint((before.type, node.type))
-    )
-
-
 def evenly_named(parameters: Node) -> bool:
     """Allow parameters only if all of them have names, or none of them."""
     names = {
@@ -108,12 +92,6 @@ def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Predic
     """Allow a node only inside one of ``homes``, with none of ``walls`` in between."""
 
     return lambda node: any(one.type in homes for one in _around(node, walls))
-
-
-def outside(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
-    """Allow a node only outside all of ``homes``, unless one of ``walls`` is in between."""
-    within = inside(homes, walls)
-    return lambda node: not within(node)
 
 
 def jump(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
@@ -273,15 +251,6 @@ def target(node: Node) -> bool:
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[-1]
     return node.type in TARGETS
-
-
-def old_style(declaration: Node) -> bool:
-    """Allow a declaration between a function's head and its body if it declares a parameter, as in old C."""
-    function = declaration.parent
-    assert function is not None
-    head = (function.text or b"")[: declaration.start_byte - function.start_byte]
-    names = re.findall(rb"(?<=[(,])\s*(\w+)\s*(?=[,)])", head)
-    return any(re.search(rb"\b%b\b" % name, declaration.text or b"") for name in names)
 
 
 def matched(element: Node) -> bool:

@@ -24,7 +24,6 @@ PYTHON = Language(
     "python",
     (".py", ".pyi", ".pyw"),
     "tree_sitter_python",
-    columns=True,
     aliases=("py", "python3"),
     lexicon=_LEXICON,
     definitions=("python",),

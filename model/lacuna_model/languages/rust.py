@@ -22,7 +22,6 @@ _RUST_PLACES = """
 (impl_item body: (declaration_list (function_signature_item) @stray))
 (function_item parameters: (parameters (_) @parameter))
 (impl_item body: (declaration_list (_) @member))
-(trait_item body: (declaration_list (_) @member))
 (binary_expression
   left: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="])
   operator: ["<" ">" "<=" ">=" "==" "!="] @stray)
@@ -48,7 +47,7 @@ _RUST_WORDS = (
     "as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref return "
     "static struct trait true type unsafe use where while async await dyn"
 )
-_RUST_QUOTING = kinds("token_tree lifetime label")
+_RUST_QUOTING = kinds("token_tree lifetime")
 
 
 def _weight(item: Node, _child: Node) -> int:
@@ -57,20 +56,16 @@ def _weight(item: Node, _child: Node) -> int:
     return -CLASH if before is not None and before.type == "attribute_item" else CLASH
 
 
-_ITEM, _TYPE_ITEM = Role(weight=_weight), Role(space="type", weight=_weight)
 _RUST_ROLES = {
-    "function_item": _ITEM,
-    "const_item": _ITEM,
-    "static_item": _ITEM,
-    **dict.fromkeys(kinds("struct_item enum_item union_item trait_item type_item mod_item"), _TYPE_ITEM),
-    "field_declaration": Role(space="member", weight=_weight),
-    "enum_variant": Role(space="member", weight=_weight),
+    **dict.fromkeys(kinds("function_item const_item static_item"), Role(weight=_weight)),
+    **dict.fromkeys(
+        kinds("struct_item enum_item union_item trait_item type_item mod_item"), Role(space="type", weight=_weight)
+    ),
+    **dict.fromkeys(kinds("field_declaration enum_variant"), Role(space="member", weight=_weight)),
     "field_initializer": Role("field", "key"),
     "shorthand_field_initializer": Role("", "key"),
     "parameter": Role("pattern", "parameter"),
-    "closure_parameters": Role("*", "parameter"),
 }
-_RUST_THROUGH = dict.fromkeys(kinds("mut_pattern ref_pattern reference_pattern tuple_pattern slice_pattern"), "*")
 _RUST_SCOPES = kinds(
     "source_file declaration_list block function_item function_signature_item closure_expression "
     "field_declaration_list enum_variant_list field_initializer_list"
@@ -83,6 +78,6 @@ RUST = Language(
     aliases=("rs",),
     lexicon=_LEXICON,
     rules=Rules(_RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
-    declarations=Declarations("identifier field_identifier type_identifier", _RUST_ROLES, _RUST_SCOPES, _RUST_THROUGH),
+    declarations=Declarations("identifier field_identifier type_identifier", _RUST_ROLES, _RUST_SCOPES),
     definitions=("rust",),
 )

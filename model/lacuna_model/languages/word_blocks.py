@@ -64,9 +64,7 @@ _RUBY_LEXICON = Lexicon(
     blocks=tuple((word, b"end", b"if x") for word in _RUBY_WORDS),
 )
 _RUBY_ROLES = {
-    "method_parameters": Role("*"),
-    "block_parameters": Role("*"),
-    "lambda_parameters": Role("*"),
+    **dict.fromkeys(kinds("method_parameters block_parameters lambda_parameters"), Role("*")),
     **dict.fromkeys(
         kinds("optional_parameter keyword_parameter splat_parameter hash_splat_parameter block_parameter"), Role()
     ),
@@ -79,6 +77,6 @@ RUBY = Language(
     "tree_sitter_ruby",
     aliases=("rb",),
     lexicon=_RUBY_LEXICON,
-    declarations=Declarations("identifier", _RUBY_ROLES, _RUBY_SCOPES, {"destructured_parameter": "*"}),
+    declarations=Declarations("identifier", _RUBY_ROLES, _RUBY_SCOPES),
     definitions=("ruby",),
 )

@@ -20,7 +20,7 @@ from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.syntax.completions import completions
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.faults import indentation_faults, tree_faults
+from lacuna_model.syntax.faults import all_faults, tree_faults
 from lacuna_model.syntax.literals import REACH, scan_tags
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.scan import FAR, UNKNOWN, Scan, column_of, scan, scan_brackets
@@ -208,7 +208,7 @@ class _Counts:
             known, start = tree.copy(), len(self._front)
             known.edit(start, start, start + len(fill), point, point, advance(point, fill))
         tree = self._parser.parse(text, known)
-        return len(tree_faults(tree)) + (len(indentation_faults(tree, text)) if self._language.columns else 0)
+        return len(all_faults(tree, text, self._language))
 
     def of(self, fill: bytes) -> Errors:
         """All errors of the text with a fill."""
@@ -280,7 +280,7 @@ def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) ->
 
     A reader of statements, where blocks are columns, cannot tell.
     """
-    if not language.columns and Reading(text[: gap[0]], language).is_read:
+    if not language.lexicon.columns and Reading(text[: gap[0]], language).is_read:
         return False
     return _is_broken_before(line_of(text, *gap), language, clock)
 

@@ -236,7 +236,7 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
     return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
 
 
-LIMIT = 96
+LIMIT = 96  # completions of one beginning
 OPENINGS = 10
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4

@@ -451,10 +451,6 @@ class SyntaxConstraint:
             if other != gap:
                 one.forget()
 
-    def close(self) -> None:
-        """End the call that runs."""
-        self._clock.stop()
-
 
 def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
     return 1 if own.begins_line(run) else MAX_FORBIDDEN

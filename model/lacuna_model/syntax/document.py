@@ -16,6 +16,7 @@ from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
     Splice,
+    all_faults,
     carried_over,
     identifier_faults,
     indentation_faults,
@@ -186,7 +187,7 @@ class Document:
             return faults
         beside = [(start, next_code_line(text, end)) for start, end in spans]
         near = beside + [(one.start_byte, one.end_byte) for one in self._edited(fills).changed_ranges(tree)]
-        if self.language.columns and (faults := self._unknown(indentation_faults(tree, text, near), fills)):
+        if self.language.lexicon.columns and (faults := self._unknown(indentation_faults(tree, text, near), fills)):
             return faults
         faults = identifier_faults(filled)
         if not faults and self._placement is not None and tree.root_node.has_error:
@@ -235,5 +236,4 @@ class Document:
 
 def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
-    tree = language.parser().parse(text)
-    return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
+    return not all_faults(language.parser().parse(text), text, language)

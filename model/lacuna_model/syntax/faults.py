@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from lacuna_model.core import work
-from lacuna_model.languages.language import kinds
+from lacuna_model.languages.language import Language, kinds
 from lacuna_model.text.lines import indentation
 
 _ODD = re.compile(rb"[\x7f-\xff]")
@@ -171,6 +171,12 @@ def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]
                 found.update(_clause_faults(node, children, text))
             stack.extend(child for child in children if child.type in HOLDERS)
     return frozenset(found)
+
+
+def all_faults(tree: Tree, text: bytes, language: Language) -> frozenset[Fault]:
+    """Return the errors of a tree, and those of its text's indentation where blocks are columns."""
+    indented = indentation_faults(tree, text) if language.lexicon.columns else frozenset[Fault]()
+    return tree_faults(tree) | indented
 
 
 def united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -19,10 +19,8 @@ from lacuna_model.syntax.document import Document, Tolerance
 from lacuna_model.syntax.sides import line_of
 from lacuna_model.syntax.unfinished import document_of
 
-MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
 DECIDE_SECONDS = 2.0  # of work, to decide what is asked
-MAX_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
 
 # Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
@@ -104,8 +102,9 @@ class Judge:
         if beginning and self._checks(beginning):
             return b""
         until = work.mark(PROOF_SECONDS)
-        some = (one for one in self._closings.of(beginning) if not (self._in_line and b"\n" in one))
-        for closing in islice(some, MAX_CHECKED):
+        for closing in self._closings.of(beginning):
+            if self._in_line and b"\n" in closing:
+                continue
             if self._checks(beginning + closing):
                 return closing
             if work.reached(until) or self._clock.over:
@@ -126,7 +125,7 @@ class Judge:
         if not fill.strip():
             return None
         until, pattern = work.mark(RULED_SECONDS), self._closings.pattern
-        for closing in islice(self._closings.of(fill), MAX_DUE):
+        for closing in self._closings.of(fill):
             if closing and pattern.fullmatch(closing) and self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:
@@ -189,7 +188,7 @@ class Closings:
     """The closings of the fills of a document's only gap, which follows the text ``before``."""
 
     def __init__(self, document: Document, before: bytes) -> None:
-        self._before, self._columns = before[-REACH:], document.language.columns
+        self._before, self._columns = before[-REACH:], document.language.lexicon.columns
         sides = document.sides()
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)

@@ -8,7 +8,7 @@ from functools import cached_property
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.faults import Fault, FilledTree, Splice, carried_over, indentation_faults, tree_faults
+from lacuna_model.syntax.faults import Fault, FilledTree, Splice, all_faults, carried_over, tree_faults
 from lacuna_model.syntax.scan import scan_brackets
 from lacuna_model.syntax.sides import scan_left
 from lacuna_model.text.lines import splice
@@ -76,7 +76,7 @@ class Original:
     @cached_property
     def all(self) -> frozenset[Fault]:
         """The errors of its tree and of its indentation, which take a walk through the whole tree."""
-        return self.faults | (indentation_faults(self.tree, self._text) if self._language.columns else frozenset())
+        return all_faults(self.tree, self._text, self._language)
 
     @cached_property
     def apart(self) -> frozenset[Fault]:
@@ -128,7 +128,7 @@ class Original:
         self, faults: frozenset[Fault], splices: Sequence[Splice], tree: Tree, text: bytes
     ) -> frozenset[Fault]:
         """The faults that are also in the ``tree`` of the ``text`` with some changes."""
-        there = tree_faults(tree) | (indentation_faults(tree, text) if self._language.columns else frozenset())
+        there = all_faults(tree, text, self._language)
         return frozenset(fault for fault in faults if carried_over({fault}, splices) & there)
 
     def _is_near(self, fault: Fault) -> bool:

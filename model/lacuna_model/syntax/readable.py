@@ -5,6 +5,7 @@ the fill, and nothing is put in. The fill ends before the first token that the g
 """
 
 import re
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -115,7 +116,7 @@ class Reading:
         """
         text = self._before + fill
         line = text[text.rfind(b"\n") + 1 :]
-        if not self._language.columns or len(line) > len(fill) or line.lstrip()[:1] in (b"", b"#"):
+        if not self._language.lexicon.columns or len(line) > len(fill) or line.lstrip()[:1] in (b"", b"#"):
             return True
         above = text[: len(text) - len(line)].rstrip()
         last = above[above.rfind(b"\n") + 1 :]
@@ -140,7 +141,7 @@ class Reading:
             self._takes_too_long = True
 
     def _is_grammatical(self, fill: bytes) -> bool:
-        if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
+        if self._prefix is None or (self._language.lexicon.columns and self._inside(fill) in MULTILINE_QUOTES):
             return True
         try:
             return any(self._is_read(self._prefix, self._text(fill), end) for end in self._ends(fill))
@@ -177,7 +178,7 @@ class Reading:
     def _prefix(self) -> Prefix | None:
         """Reads texts that begin with ``before``; None if the grammar cannot read that."""
         table = parse_table(self._language)
-        if table is None or (self._language.columns and self._state.inside):
+        if table is None or (self._language.lexicon.columns and self._state.inside):
             return None
         prefix, begun = Prefix(self._language, table), self._text(b"")
         return prefix if any(self._is_read(prefix, begun, end) for end in self._ends(b"")) else None
@@ -185,7 +186,7 @@ class Reading:
     def _text(self, fill: bytes) -> bytes:
         """What the grammar reads for a fill: all, or, where blocks are columns, the statement that it ends in."""
         text = self._before + fill
-        if not self._language.columns:
+        if not self._language.lexicon.columns:
             return text
         return _statement(text, self._language, len(self._scan(fill).stack))
 
@@ -216,7 +217,8 @@ def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]
 class Readable:
     """The constraint of open delivery, for gaps that stand alone in their requests.
 
-    The text before the gap is read in another thread, while the model reads the context.
+    The text before the gap is read in another thread, while the model reads the context; it is not read any more if
+    the constraint is dropped before.
     """
 
     active = True
@@ -224,6 +226,7 @@ class Readable:
     def __init__(self, before: bytes, language: Language, tokens: TokenText) -> None:
         self.stats = ConstraintStats()
         self._reading: Future[Reading] = _THREADS.submit(Reading.begun, before, language)
+        weakref.finalize(self, self._reading.cancel)
         self._tokens = tokens
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
@@ -249,10 +252,6 @@ class Readable:
                 written.pop()
         cut = FillSoFar(tuple(written), fill.most, fill.ended, fill.prefix)
         return Verdict("ok", (fill_text(cut, self._tokens, late=late),))
-
-    def close(self) -> None:
-        """Read no more."""
-        self._reading.cancel()
 
     def _reads(self, fill: FillSoFar, written: Sequence[int]) -> bool:
         """Whether what is written can be read; False, too, if it takes too long to tell."""

@@ -197,7 +197,7 @@ class KnownNames:
         if behind.startswith("("):
             return self._language.name not in SCRIPTS or _MODIFIERS.fullmatch(row) is None
         if behind.startswith("."):
-            return not self._language.columns or _closed(shown[:start], "([{") >= 0
+            return not self._language.lexicon.columns or _closed(shown[:start], "([{") >= 0
         return shown[start].isupper() and bool(row.strip())
 
     def _offered(self, receiver: str) -> list[str]:
@@ -304,7 +304,7 @@ class KnownNames:
         lines = self._before[-_FAR:].split("\n")
         first, open_since, lowest = len(lines) - 1, 0, 0
         for row in range(first, max(-1, first - _ROWS), -1):
-            open_since += _closed(lines[row], "([{" if self._language.columns else "([")
+            open_since += _closed(lines[row], "([{" if self._language.lexicon.columns else "([")
             if open_since < lowest:
                 first, lowest = row, open_since
         return "\n".join(lines[first:]).lstrip()

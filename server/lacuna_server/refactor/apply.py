@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tree_sitter import Node, Tree
+from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.compilers import COMPILES
-from lacuna_model.syntax.faults import Fault, Splice, carried_over, indentation_faults, tree_faults
+from lacuna_model.syntax.faults import Splice, all_faults, carried_over
 from lacuna_model.text import lines
 from lacuna_model.text.lines import splice
 from lacuna_server.files import unwritable
@@ -27,7 +27,7 @@ class Soundness:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._faults = self._all_faults(source.tree, source.data)
+        self._faults = all_faults(source.tree, source.data, source.language)
         oracle = COMPILES.get(source.language.name)
         self._oracle = oracle if oracle is not None and oracle(source.data) else None
         self._excerpts = Excerpts(source)
@@ -52,15 +52,11 @@ class Soundness:
         except UnparsableError:
             return False
         splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
-        if self._all_faults(tree, text) - carried_over(self._faults, splices):
+        if all_faults(tree, text, self._source.language) - carried_over(self._faults, splices):
             return False
         if not all(_keeps_to_its_hole(tree.root_node, *fill) for fill in fills):
             return False
         return self._oracle is None or self._oracle(text)
-
-    def _all_faults(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        faults = tree_faults(tree)
-        return faults | indentation_faults(tree, text) if self._source.language.columns else faults
 
 
 def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:

@@ -31,7 +31,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.registry import require_language
 from lacuna_model.readers import load_tokenizer
 from lacuna_model.syntax import SyntaxConstraint, language_for, parses
-from lacuna_model.syntax.faults import indentation_faults, tree_faults
+from lacuna_model.syntax.faults import all_faults
 from lacuna_model.tokenizer import Tokenizer
 from training.options import ModelOption
 
@@ -100,7 +100,7 @@ def _errors(case: Case, fills: Sequence[str]) -> int:
     """The number of errors in a case's file with these fills."""
     text = with_fills(case.text, case.regions, fills)
     tree = case.language.parser().parse(text)
-    return len(tree_faults(tree)) + len(indentation_faults(tree, text) if case.language.columns else ())
+    return len(all_faults(tree, text, case.language))
 
 
 def cut_gaps(

@@ -9,7 +9,7 @@ import pytest
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint
 from lacuna_model.syntax.broken import tolerant
-from lacuna_model.syntax.faults import indentation_faults, tree_faults
+from lacuna_model.syntax.faults import all_faults
 
 from .cases import Case, load
 from .conftest import Samples, SmallTokens
@@ -43,8 +43,7 @@ def test_a_line_is_not_refused_for_errors_that_the_file_had_before(tokens: Small
 
 
 def errors(text: bytes, language: Language) -> int:
-    tree = language.parser().parse(text)
-    return len(tree_faults(tree)) + len(indentation_faults(tree, text) if language.columns else ())
+    return len(all_faults(language.parser().parse(text), text, language))
 
 
 @pytest.mark.parametrize("case", BROKEN)

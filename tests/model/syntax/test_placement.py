@@ -1,6 +1,6 @@
 """Fills that the grammar accepts and the language does not, beside what the file holds of their kind already.
 
-The fills themselves are cases (``misplaced``, ``in_place``, ``declared_twice``), which ``test_cases`` drives.
+The fills themselves are cases (``misplaced``, ``declared_twice``), which ``test_cases`` drives.
 """
 
 import pytest
@@ -72,6 +72,7 @@ def test_words_after_a_fill_are_checked_too() -> None:
         ("javascript", "open('a', , b);\nrun('c", "\nrun('d', 'e');\n", "');"),
         ("java", "class A {\n  int s(Object o) { return switch (o) { default -> 0; }; }\n  int a ", "\n  int b;\n}\n",
          "= 1;"),
+        ("tsx", "const a = <b>c ", "</d>;\n", "e"),
         ("tsx", "const a = <b>c</d>;\nconst e = ", ";\n", "1"),
         ("html", "<div><b>a</div>\n<p>", "</p>\n", "c"),
         ("html", "<div><b>long\n", "\n</div>\n", "c"),
