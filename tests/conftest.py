@@ -80,7 +80,7 @@ def cache_folder() -> Iterator[Path]:
             (own / "prepared" / file.name).hardlink_to(file)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(models.CACHE_VARIABLE, str(own))
-        if compiler := compiled_once.install(own / "compiled"):
+        if compiler := compiled_once.install(own / "compiled", "cc", "gcc"):
             patch.setenv("PATH", f"{compiler}{os.pathsep}{os.environ['PATH']}")
         yield own
 
