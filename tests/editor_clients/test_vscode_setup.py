@@ -6,6 +6,7 @@ import signal
 import site
 import subprocess
 import sys
+import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.e2e.test_lsp import without_service
 from tests.editor_clients.small_wheel import make_path_wheel
 from tests.lsp.editor import until
 
-from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
+from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, change, insist, processes, running, serving
 
 PROXY = "http://127.0.0.1:9"
 ASKS = "programs (0.3 GB to fetch, more with CUDA; 1 GB on disk) and a model (0.5 to 1.6 GB to fetch"
@@ -98,7 +99,9 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
         await code.page.reload()
         await code.status("ready")
         await expect(code.boxes).to_have_count(0)
-    async with running(tmp_path, newcomer, removed=True):
+    change(tmp_path, newcomer, "--uninstall-extension", "lacuna.lacuna")
+    async with serving(tmp_path, newcomer) as (url, _):
+        urllib.request.urlopen(url).close()  # it begins with the first window
         await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
         await until(lambda: not (tmp_path / "cache").exists(), 3 * PATIENCE_MS / 1000)
 
