@@ -2,13 +2,13 @@ import gc
 import os
 import resource
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import settings
 from tests import compiled_once
 
@@ -21,6 +21,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import atomic, models
+
+# So does pytest itself, which rewrites the modules of tests.
+sys.dont_write_bytecode = False
+
+import torch  # noqa: E402 (after lacuna_model, which lets torch's threads sleep while they wait)
 
 # A shell lets its background processes ignore Ctrl-C, and the programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -75,7 +80,7 @@ def cache_folder() -> Iterator[Path]:
             (own / "prepared" / file.name).hardlink_to(file)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(models.CACHE_VARIABLE, str(own))
-        if compiler := compiled_once.install(own / "compiled"):
+        if compiler := compiled_once.install(own / "compiled", "cc", "gcc"):
             patch.setenv("PATH", f"{compiler}{os.pathsep}{os.environ['PATH']}")
         yield own
 

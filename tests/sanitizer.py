@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import compiled_once
+
+from lacuna_model.hub import models
 
 ROOT = Path(__file__).parents[1]
 # The exit code of a process that the sanitizer has ended.
@@ -29,11 +32,11 @@ def library() -> str:
 
 def sanitized(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run Python with these arguments; kernels are compiled for the sanitizer, into ``folder``."""
-    compiler = folder / "cc"
-    compiler.write_text('#!/bin/sh\nexec gcc "$@" -Og -fsanitize=address\n')  # optimised, it compiles for minutes
-    compiler.chmod(0o755)
+    options = "-Og -fsanitize=address"  # optimised, it compiles for minutes
+    programs = compiled_once.install(models.cache_dir() / "compiled", "gcc", options=options)
+    assert programs is not None
     environment = os.environ | {
-        "CC": str(compiler),
+        "CC": str(programs / "cc"),
         "LD_PRELOAD": library(),
         # What Python does not free before it ends is no leak.
         "ASAN_OPTIONS": f"detect_leaks=0:exitcode={FOUND}",

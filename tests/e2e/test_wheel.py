@@ -1,6 +1,5 @@
 """The wheel that users install. It contains the tool, without our corpus, evaluations and benchmarks."""
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -21,8 +20,8 @@ main(sys.argv[6:])
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, timeout=300, env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=300, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "all")

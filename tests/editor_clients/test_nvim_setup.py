@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from tests.editor_clients.neovim import BIN, PLUGIN
 from tests.editor_clients.small_wheel import SERVER, make_wheel
-from tests.editor_clients.test_install import INSTALLER, SLOW, Made, made
+from tests.editor_clients.test_install import INSTALLER, SLOW
 from tests.lsp.service import wait_for
-
-__all__ = ["made"]
 
 # Answers the question, waits for the end of the setup and prints what was said, and what starts the server then.
 RUN = """
@@ -34,22 +32,34 @@ require('lacuna.server').check()
 """
 
 
+def laid_out(folder: Path) -> Path:
+    """The plugin as `make neovim` lays it out, without wheels."""
+    shutil.copytree(PLUGIN, folder / "lacuna.nvim")
+    (folder / "lacuna.nvim" / "wheels").mkdir()
+    shutil.copy(INSTALLER, folder / "lacuna.nvim" / "wheels")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
+    return folder / "lacuna.nvim"
+
+
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """The plugin as `make neovim` lays it out, without wheels."""
-    shutil.copytree(PLUGIN, tmp_path / "lacuna.nvim")
-    (tmp_path / "lacuna.nvim" / "wheels").mkdir()
-    shutil.copy(INSTALLER, tmp_path / "lacuna.nvim" / "wheels")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
-    return tmp_path / "lacuna.nvim"
+    return laid_out(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A plugin that has installed its wheel from nothing, and what it has said."""
+    plugin = laid_out(tmp_path_factory.mktemp("first"))
+    make_wheel(plugin / "wheels")
+    return plugin, run(plugin)
 
 
 @pytest.fixture
-def installed(plugin: Path, made: Made) -> Path:
+def installed(plugin: Path, first: tuple[Path, str]) -> Path:
     """The plugin with a wheel that is installed."""
     make_wheel(plugin / "wheels")
-    shutil.copytree(made.into, plugin.parent / "data/nvim/lacuna", symlinks=True)
+    shutil.copytree(first[0].parent / "data/nvim/lacuna", plugin.parent / "data/nvim/lacuna", symlinks=True)
     (plugin.parent / "data/nvim/lacuna/done").unlink()
     return plugin
 
@@ -72,9 +82,8 @@ def run(plugin: Path, lua: str = RUN) -> str:
     return ended.stdout
 
 
-def test_it_installs_the_wheel_and_the_model_and_the_server_is_found_afterwards(plugin: Path) -> None:
-    make_wheel(plugin / "wheels")
-    said = run(plugin)
+def test_it_installs_the_wheel_and_the_model_and_the_server_is_found_afterwards(first: tuple[Path, str]) -> None:
+    plugin, said = first
     assert "Lacuna: set up with setup --yes --json" in said
     python = plugin.parent / "data/nvim/lacuna/venv/bin/python"
     assert said.endswith(f"{python} -I -m lacuna_lsp")

@@ -1,4 +1,4 @@
-"""What the package of the extension holds, and what the galleries show of it."""
+"""What the package of the extension holds, what galleries show of it, and the settings and commands that it names."""
 
 import json
 import os
@@ -9,9 +9,13 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
-from .vscode import CLIENT, EXTENSION, ROOT
+from lacuna_lsp.commands import COMMANDS
+from lacuna_server.wire.config import Settings, properties
+
+from .vscode import CLIENT, EXTENSION, MANIFEST, ROOT
 
 FILES = {
     "package.json",
@@ -89,3 +93,37 @@ def test_packages_are_made_for_platforms_that_vs_code_knows() -> None:
         assert f"'{target}'" in known
         system, processor = target.split("-")
         assert re.fullmatch(f"{systems[system]}.*{processors[processor]}", wheel)
+
+
+def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:
+    properties = MANIFEST["contributes"]["configuration"]["properties"]
+    defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
+    assert defaults.pop("command") == ["lacuna-lsp"]
+    assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
+
+
+LIMITS = ("type", "minimum", "maximum", "pattern", "enum")
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.encode_name)
+def test_a_setting_has_the_servers_limits(field: msgspec.structs.FieldInfo) -> None:
+    ours = MANIFEST["contributes"]["configuration"]["properties"][f"lacuna.{field.encode_name}"]
+    about = properties(Settings)[field.name]
+    either = about.get("anyOf", [about])
+    wanted = {name: value for kind in either for name, value in kind.items() if name in LIMITS}
+    if len(either) > 1:
+        wanted["type"] = [kind["type"] for kind in either]
+    found = {name: value for name, value in ours.items() if name in wanted or name in LIMITS[1:]}
+    if "enum" in wanted:
+        found["enum"].sort()
+    assert found == wanted
+
+
+def test_the_readme_names_every_command_key_and_setting() -> None:
+    contributed, readme = MANIFEST["contributes"], (CLIENT / "README.md").read_text()
+    titles = [command["title"] for command in contributed["commands"]]
+    settings = [f"`{name}`" for name in contributed["configuration"]["properties"]]
+    assert [name for name in (*titles, *settings) if name not in readme] == []
+    of_server = {command["command"] for command in contributed["commands"]} & set(COMMANDS)
+    unseen = {"lacuna.accepted", "lacuna.acceptedEdit", "lacuna.status", "lacuna.recipes", "lacuna.nextPart"}
+    assert set(COMMANDS) - of_server == unseen

@@ -6,6 +6,7 @@ import signal
 import site
 import subprocess
 import sys
+import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.e2e.test_lsp import without_service
 from tests.editor_clients.small_wheel import make_path_wheel
 from tests.lsp.editor import until
 
-from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
+from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, change, insist, processes, running, serving
 
 PROXY = "http://127.0.0.1:9"
 ASKS = "programs (0.3 GB to fetch, more with CUDA; 1 GB on disk) and a model (0.5 to 1.6 GB to fetch"
@@ -80,39 +81,15 @@ async def install(code: VSCode) -> None:
     await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Install").click()
 
 
-async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newcomer: Mapping[str, str]) -> None:
-    storage = tmp_path / "data/User/globalStorage/lacuna.lacuna"
-    async with window(tmp_path, newcomer) as code:
-        await install(code)
-        await until(lambda: (storage / "done").exists(), 4 * PATIENCE_MS / 1000)
-        await code.status("ready")
-        assert not (storage / "downloads").exists()
-        await code.open("area.py", "def area(width, height):\n    return ¦\n")
-        await code.insert("w")
-
-        async def suggested(code: VSCode = code) -> None:
-            await code.press("Alt+\\")
-            await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=3 * ATTEMPT_MS)
-
-        await insist(suggested)  # a busy machine may have no suggestion within its time limit
-        await code.page.reload()
-        await code.status("ready")
-        await expect(code.boxes).to_have_count(0)
-    async with running(tmp_path, newcomer, removed=True):
-        await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
-        await until(lambda: not (tmp_path / "cache").exists(), 3 * PATIENCE_MS / 1000)
-
-
 def waiting(home: Path) -> list[str]:
     """The installers in this home folder that wait for the end of their stdin."""
     home_is = f"HOME={home}\0".encode()
     return [pid for pid, command, variables in processes() if command == b"/bin/cat\0" and home_is in variables]
 
 
-async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_wanted(
-    tmp_path: Path, newcomer: Mapping[str, str]
-) -> None:
-    python = tmp_path / "bin" / "python3"
+async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newcomer: Mapping[str, str]) -> None:
+    """Past a missing Python, a kill, a cancelled set-up and one that is not wanted."""
+    python, storage = tmp_path / "bin" / "python3", tmp_path / "data/User/globalStorage/lacuna.lacuna"
     real = os.readlink(python)
     python.unlink()
     async with window(tmp_path, newcomer) as code:
@@ -127,18 +104,50 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
         assert len(waiting(tmp_path)) == 1
         os.killpg(code.pid, signal.SIGKILL)
     await until(lambda: not waiting(tmp_path))
-    async with window(tmp_path, newcomer) as code:  # it goes on, and asks nothing
-        box = code.boxes.filter(has_text="waiting here")
-        await expect(box).to_have_count(1)
-        await code.status("setting up")
-        await box.get_by_role("button", name="Cancel").click()
-        await code.status("not set up")
+    async with window(tmp_path, newcomer) as code:
+        await is_cancelled_and_refused(code)
         await until(lambda: not waiting(tmp_path))
-        await expect(code.boxes).to_have_count(0)
+        python.unlink()
+        python.symlink_to(real)
         await code.run("Lacuna: Set Up")
-        await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not Now").click()
-        await expect(code.boxes).to_have_count(0)
+        await install(code)
+        await until(lambda: (storage / "done").exists(), 4 * PATIENCE_MS / 1000)
+        await code.status("ready")
+        assert not (storage / "downloads").exists()
+        await suggests(code)
         await code.page.reload()
-        await code.status("not set up")
-        await code.page.wait_for_timeout(500)  # a notification would appear in this time
+        await code.status("ready")
         await expect(code.boxes).to_have_count(0)
+    change(tmp_path, newcomer, "--uninstall-extension", "lacuna.lacuna")
+    async with serving(tmp_path, newcomer) as (url, _):
+        urllib.request.urlopen(url).close()  # it begins with the first window
+        await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
+        await until(lambda: not (tmp_path / "cache").exists(), 3 * PATIENCE_MS / 1000)
+
+
+async def is_cancelled_and_refused(code: VSCode) -> None:
+    """A set-up that was killed goes on without a question, is cancelled, and then refused for good."""
+    box = code.boxes.filter(has_text="waiting here")
+    await expect(box).to_have_count(1)
+    await code.status("setting up")
+    await box.get_by_role("button", name="Cancel").click()
+    await code.status("not set up")
+    await expect(code.boxes).to_have_count(0)
+    await code.run("Lacuna: Set Up")
+    await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not Now").click()
+    await expect(code.boxes).to_have_count(0)
+    await code.page.reload()
+    await code.status("not set up")
+    await code.page.wait_for_timeout(500)  # a notification would appear in this time
+    await expect(code.boxes).to_have_count(0)
+
+
+async def suggests(code: VSCode) -> None:
+    await code.open("area.py", "def area(width, height):\n    return ¦\n")
+    await code.insert("w")
+
+    async def attempt() -> None:
+        await code.press("Alt+\\")
+        await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=3 * ATTEMPT_MS)
+
+    await insist(attempt)  # a busy machine may have no suggestion within its time limit

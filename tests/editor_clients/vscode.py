@@ -1,15 +1,19 @@
 """A real VS Code (code-server) with our packaged extension. Chromium controls it as a user would."""
 
+import atexit
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -265,6 +269,46 @@ class VSCode:
         await insist(attempt)
 
 
+@cache
+def installed() -> Path:
+    """A folder with the extension, as VS Code has installed it: made once, to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="lacuna-vscode-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    change(folder, os.environ, "--install-extension", EXTENSION)
+    return folder / "extensions"
+
+
+def change(folder: Path, environment: Mapping[str, str], *options: str | Path) -> None:
+    """Install an extension in this folder, or remove it."""
+    environment = {**environment, "HOME": str(folder)}
+    subprocess.run([NODE, ENTRY, *folders(folder), *options], env=environment, check=True, capture_output=True)
+
+
+def folders(folder: Path) -> list[str]:
+    """The options with which VS Code keeps everything in this folder."""
+    return ["--user-data-dir", str(folder / "data"), "--extensions-dir", str(folder / "extensions")]
+
+
+@asynccontextmanager
+async def serving(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[tuple[str, int]]:
+    """Run VS Code's server; gives its address and process, which leads a process group."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    # VSCODE_CLI prevents VS Code from reading the environment of a login shell.
+    environment = {**environment, "HOME": str(folder), "VSCODE_CLI": "1"}
+    said = folder / "code-server.log"
+    with said.open("wb") as log:
+        command = [str(NODE), str(ENTRY), *folders(folder), *FLAGS.split(), "--bind-addr", address]
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        await until(lambda: "HTTP server listening" in said.read_text(), PATIENCE_MS / 1000)
+        yield f"http://{address}", server.pid
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
 @asynccontextmanager
 async def running(
     folder: Path,
@@ -272,42 +316,24 @@ async def running(
     *,
     settings: Mapping[str, object] = {},
     size: ViewportSize = WINDOW,
-    removed: bool = False,
 ) -> AsyncIterator[VSCode]:
-    """Run VS Code with the extension, or, if it is ``removed``, after it was taken away.
-
-    ``settings`` are added to those in ``QUIET``; None leaves one out.
-    """
+    """Run VS Code with the extension. ``settings`` are added to those in ``QUIET``; None leaves one out."""
     if not (NODE.exists() and EXTENSION.exists()):
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    data, extensions, workspace = folder / "data", folder / "extensions", folder / "work"
     expect.set_options(timeout=PATIENCE_MS)
+    workspace = folder / "work"
     workspace.mkdir(exist_ok=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    where = ["--user-data-dir", data, "--extensions-dir", extensions]
-    # VSCODE_CLI prevents VS Code from reading the environment of a login shell.
-    environment = {**environment, "HOME": str(folder), "VSCODE_CLI": "1"}
-    change = ["--uninstall-extension", "lacuna.lacuna"] if removed else ["--install-extension", EXTENSION]
-    subprocess.run([NODE, ENTRY, *where, *change], env=environment, check=True, capture_output=True)
-    with (folder / "code-server.log").open("wb") as log:
-        command = [NODE, ENTRY, *where, *FLAGS.split(), "--bind-addr", address]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-    try:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            page = await browser.new_page(viewport=size)
-            page.set_default_timeout(PATIENCE_MS)
-            code = VSCode(page, workspace, data, settings, server.pid)
-            code.configure()
-            await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text(), PATIENCE_MS / 1000)
-            await page.goto(f"http://{address}/?folder={workspace}")
-            await page.wait_for_selector(".monaco-workbench")
-            await page.evaluate(WATCH)
-            yield code
-            await browser.close()
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
+    if not (folder / "extensions").exists():
+        shutil.copytree(installed(), folder / "extensions")
+    async with serving(folder, environment) as (url, pid), async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = await browser.new_page(viewport=size)
+        page.set_default_timeout(PATIENCE_MS)
+        code = VSCode(page, workspace, folder / "data", settings, pid)
+        code.configure()
+        await page.goto(f"{url}/?folder={workspace}")
+        await page.wait_for_selector(".monaco-workbench")
+        await page.evaluate(WATCH)
+        yield code
+        await browser.close()

@@ -4,6 +4,7 @@ import copy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -264,6 +265,12 @@ def test_the_layers_for_gpus_mix_no_devices_whatever_drafts() -> None:
             Engine(loaded).fill(InfillRequest(tiny.CODE[:200], gaps, options=OPTIONS[0]))
 
 
+@cache
+def without_drafts(device: torch.device) -> list[InfillResult]:
+    loaded, greedy = model(device, torch.bfloat16), OPTIONS[0]
+    return [*fill(loaded, greedy), *others(loaded, greedy)]
+
+
 @pytest.mark.usefixtures("plain_kernels")
 @pytest.mark.parametrize("made", [with_own_masks, with_smaller, with_masks])
 def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(made: Made) -> None:
@@ -271,5 +278,5 @@ def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(made: Made) -> 
     greedy, sampled = OPTIONS
     loaded = made(device, torch.bfloat16)
     assert {found.status for found in fill(loaded, sampled)} == {"ok"}
-    plain, drafted = ([*fill(one, greedy), *others(one, greedy)] for one in (model(device, torch.bfloat16), loaded))
+    plain, drafted = without_drafts(device), [*fill(loaded, greedy), *others(loaded, greedy)]
     assert [(found.status, found.fills) for found in drafted] == [(found.status, found.fills) for found in plain]

