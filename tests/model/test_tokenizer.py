@@ -14,7 +14,7 @@ from tests.model import gguf_files, tiny
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.tokenizer import SPLITS, Tokenizer, Vocabulary
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TORCH = Path(torch.__file__).parent  # pinned, and it ships sources of several languages
 FILES = [ROOT / name for name in ("pyproject.toml", "Makefile", "LICENSE", "tests/data/demo/vector.py")]
 FILES += [Path(__file__), Path(json.__file__)]
