@@ -20,7 +20,7 @@ import msgspec
 from PIL import Image, ImageDraw, ImageFont
 from playwright.async_api import Page, ViewportSize, async_playwright, expect
 from tests.e2e.test_lsp import without_service
-from tests.editor_clients.vscode import VSCode, running, server_in
+from tests.editor_clients.vscode import SERVER, VSCode, running
 from tests.server.playground.browser import CHROMIUM
 
 from lacuna_server.client.lifecycle import Running
@@ -206,7 +206,9 @@ async def denoised(page: Page, recording: Recording) -> None:
 async def record(recording: Recording, environment: Mapping[str, str]) -> None:
     """Records every scene, one after the other, with one service."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = LOOK | {"lacuna.command": server_in(environment), "lacuna.debounce": True}
+        # VS Code has another home; its language server finds only the service of this environment.
+        own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
+        settings = LOOK | {"lacuna.command": ["env", *own, *SERVER], "lacuna.debounce": True}
         async with running(Path(folder), environment, settings=settings, size=SIZE) as code:
             await code.status("ready")
             await code.run("View: Toggle Primary Side Bar Visibility")

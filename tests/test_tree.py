@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,38 @@ def test_a_class_name_has_one_meaning() -> None:
                 for node in classes:
                     places.setdefault(node.name, []).append(name)
     assert {name: found for name, found in places.items() if len(found) > 1 and not name.startswith("_")} == {}
+
+
+ROOTS = {"lacuna_kernels": "kernels", "lacuna_model": "model", "training": "model", "lacuna_lsp": "lsp"}
+ROOTS |= {"lacuna_server": "server", "lacuna_cluster": "server", "tests": "."}
+
+
+def test_what_a_program_imports_from_the_tree_exists() -> None:
+    """Programs that are run by hand would tell by failing."""
+    missing = []
+    data = ROOT / "tests/data"
+    for path in (path for path in tracked() if path.suffix == ".py" and not path.is_relative_to(data)):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (root := ROOTS.get((node.module or "").partition(".")[0])):
+                place = ROOT / root / str(node.module).replace(".", "/")
+                known = _names(place.with_suffix(".py")) | _names(place / "__init__.py")
+                known |= {one.stem for one in place.glob("*")}
+                missing += [(str(path), node.module, one.name) for one in node.names if one.name not in known]
+    assert missing == []
+
+
+@cache
+def _names(module: Path) -> set[str]:
+    """What a module defines, assigns or imports; nothing where it does not exist."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(module.read_bytes() if module.is_file() else b"")):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+    return found
 
 
 def test_the_tests_that_the_threat_model_names_exist() -> None:
