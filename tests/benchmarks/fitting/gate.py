@@ -47,7 +47,7 @@ OPTIONS = {
     "seed": 1,
     "verbose": -1,
 }
-THRESHOLDS = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
+THRESHOLDS = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
 
 
 class Example(NamedTuple):
