@@ -18,6 +18,7 @@ from lsprotocol import types
 from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
+from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
@@ -118,8 +119,7 @@ def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
     names = [name for name in one.place.pattern.literals if is_name(name) and len(name) > 1]
     if not any(re.search(rf"\b{re.escape(name)}\b", message) for name in names):
         return one
-    odds = ODDS_OF_MESSAGE * one.probability / max(1 - one.probability, 1e-6)
-    return replace(one, probability=odds / (1 + odds))
+    return replace(one, probability=with_odds(one.probability, ODDS_OF_MESSAGE))
 
 
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:

@@ -17,9 +17,10 @@ from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
-from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file, with_odds
+from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
 from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
+from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.odds import odds_of
 from lacuna_model.hub import atomic
 from lacuna_model.hub.atomic import ANSWERS, user_folder
 
@@ -41,16 +42,6 @@ MOST_LONGER, MOST_SHORTER = 8.0, 1 / 8  # the factor after many answers; a few o
 # Keys that come later than the longest wait are no typing: who has paused for so long would think that nothing comes.
 LEAST_WAIT_MS, MOST_WAIT_MS = 50.0, 400.0
 SAVED_S = 30.0  # between two writings of the file
-
-
-def odds_of(probability: float) -> float:
-    """How much likelier something is than its contrary, where its probability is below 1."""
-    return probability / (1 - probability)
-
-
-def with_odds(probability: float, factor: float) -> float:
-    """The probability with ``factor`` times the odds."""
-    return factor * probability / (1 - probability + factor * probability)
 
 
 class Debounce:

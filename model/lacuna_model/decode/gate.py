@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
 from lacuna_model.core.names import UNKNOWN, NameUse
+from lacuna_model.core.odds import with_odds
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, JudgedFill, beginnings, numbers
 from lacuna_model.text.diff import num_common
 
@@ -56,8 +57,7 @@ class Judgement(NamedTuple):
         ends = [one.end for one in doubted]
 
         def less(sure: float, end: int) -> float:
-            factor = NOWHERE ** sum(one <= end for one in ends)  # of the odds
-            return factor * sure / (1 - sure + factor * sure)
+            return with_odds(sure, NOWHERE ** sum(one <= end for one in ends))
 
         stops = accumulate(len(line.encode()) + 1 for line in fill.split("\n"))
         return self._replace(

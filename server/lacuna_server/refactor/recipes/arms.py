@@ -94,11 +94,11 @@ def _data(syntax: ArmSyntax, data: Node) -> str:
 
 def _members(enums: Sequence[Enum], syntax: ArmSyntax, holder: Node, named: set[str]) -> dict[str, str]:
     """Returns the members of the enum of which the named ones are, written as these are."""
-    own = next((node for node in ancestors(holder) if node.type == syntax.own), None)
-    kind = own.child_by_field_name("type") if own is not None else None
-    written = [enum.written(syntax.value, enum.name) for enum in enums]
-    if kind is not None:
-        written += [enum.written(syntax.value, "Self") for enum in enums if enum.name == re.split(r"\W", text(kind))[0]]
+    around = next((node for node in ancestors(holder) if node.type == syntax.own), None)
+    kind = around.child_by_field_name("type") if around is not None else None
+    own = re.split(r"\W", text(kind))[0] if kind is not None else ""
+    names = [(enum, enum.name) for enum in enums] + [(enum, "Self") for enum in enums if enum.name == own]
+    written = (enum.written(syntax.value, name) for enum, name in names)
     return next((members for members in written if named and named <= members.keys()), {})
 
 
