@@ -1,6 +1,7 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import PurePath
@@ -243,7 +244,9 @@ async def snippets_read(document: ClientDocument, position: types.Position, work
     try:
         out, errors = await process.communicate(document.text)
     except asyncio.CancelledError:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
         raise
     if process.returncode:
         line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")

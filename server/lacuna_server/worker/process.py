@@ -97,6 +97,9 @@ class WorkerProcess:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        if self._process is not None:  # the cancellation may have met the end of a process that was not waited for yet
+            self.kill()
+            await self._process.wait()
 
     async def _keep_running(self) -> None:
         failed_starts = 0

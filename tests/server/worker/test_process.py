@@ -131,6 +131,8 @@ async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: i
             await asyncio.sleep(0)
         async with asyncio.timeout(30):
             await process.stop()
+        with pytest.raises(ChildProcessError):  # nothing is left to reap
+            os.waitpid(pid, os.WNOHANG)
 
 
 @pytest.fixture
