@@ -1,143 +1,23 @@
 """Writes the pages that are made of the code: ``python server/pages.py``, after each change of what they describe.
 
-They are ``PROTOCOL.md`` and the page of the service at ``/protocol``, from the structs of the messages and their
-docstrings; ``HTTP.md``, from the table of addresses and fields; and ``CONFIGURATION.md``, from the structs of the
-settings. No package has this module.
+They are ``PROTOCOL.md``, which the service shows at ``/protocol``; ``HTTP.md``, from the table of addresses and fields;
+and ``CONFIGURATION.md``, from the structs of the settings. No package has this module.
 """
 
-import inspect
-import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
-from markdown_it import MarkdownIt
 
+from lacuna_server.http import protocol_page
 from lacuna_server.http.shapes.question import HINTS, REFUSED
 from lacuna_server.http.shapes.table import PLAIN, SHAPES
-from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS
 
 FOLDER = Path(__file__).parent
 MADE = "Made by `python server/pages.py`; do not edit."
-
-# --- the protocol
-
-_HEADING = re.compile(r"<h3>(\w+)</h3>")
-_LITERAL = re.compile(r"``(.+?)``")
-_ERROR = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
-
-
-def protocol_page() -> str:
-    """Return the page of the protocol in Markdown."""
-    client, server = get_args(protocol.ClientMessage), get_args(protocol.ServerMessage)
-    lines = [
-        "# The websocket protocol of Lacuna",
-        "",
-        MADE,
-        "",
-        *_prose(inspect.getdoc(protocol) or ""),
-        "## What the client sends",
-        "",
-        *(line for message in client for line in _struct(message)),
-        "## What the server sends",
-        "",
-        *(line for message in server for line in _struct(message)),
-        "## What messages are made of",
-        "",
-        *(line for part in _parts((*client, *server)) for line in _struct(part)),
-        "## Error codes",
-        "",
-        "| Code | Meaning |",
-        "|---|---|",
-        *(f"| `{code}` | {_marked(meaning)} |" for code, meaning in _ERROR.findall(inspect.getsource(protocol))),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def protocol_html() -> str:
-    """Return the page of the protocol in HTML, as the service shows it."""
-    body = MarkdownIt().enable("table").render(protocol_page())
-    body = _HEADING.sub(lambda found: f'<h3 id="{found[1].lower()}">{found[1]}</h3>', body)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lacuna protocol</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="/playground/icon.svg">'
-        '<link rel="stylesheet" href="/playground/page.css"></head>'
-        f"<body><main>{body}</main></body></html>"
-    )
-
-
-def _struct(struct: type[msgspec.Struct]) -> Iterator[str]:
-    """Yield the section of a struct: its docstring, which explains every field, and the table of its fields."""
-    tag = struct.__struct_config__.tag
-    is_message = issubclass(struct, protocol.Message)
-    yield from (f"### `{tag}`" if is_message else f"### {struct.__name__}", "")
-    if tag and not is_message:
-        yield from (f"Its `type` is `{tag}`.", "")
-    yield from _prose(inspect.getdoc(struct) or "")
-    fields = msgspec.structs.fields(struct)
-    if fields:
-        yield from ("| Field | Type | Default |", "|---|---|---|")
-        for field in fields:
-            kind = _type(field.type).replace("|", "\\|")
-            yield f"| `{field.name}` | {kind} | {_default(field)} |"
-        yield ""
-
-
-def _prose(text: str) -> Iterator[str]:
-    for paragraph in text.split("\n\n"):
-        yield from (textwrap.fill(_marked(" ".join(paragraph.split())), 118), "")
-
-
-def _marked(text: str) -> str:
-    return _LITERAL.sub(r"`\1`", text)
-
-
-def _type(annotation: Any) -> str:
-    """Return the name of a type in words that are not specific to Python."""
-    if get_origin(annotation) is Annotated:
-        return _type(get_args(annotation)[0])
-    if get_origin(annotation) is Literal:
-        return " | ".join(f'`"{value}"`' for value in get_args(annotation))
-    if get_origin(annotation) is tuple:
-        return f"list of {_type(get_args(annotation)[0])}"
-    if get_origin(annotation) is UnionType:
-        return " | ".join(map(_type, get_args(annotation)))
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return {str: "text", int: "integer", float: "number", bool: "boolean", NoneType: "null"}[annotation]
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return "required"
-    value = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, msgspec.Struct):
-        return "its defaults"
-    return f"`{msgspec.json.encode(value).decode()}`"
-
-
-def _parts(messages: tuple[type[msgspec.Struct], ...]) -> list[type[msgspec.Struct]]:
-    """Return the structs that occur in the fields of messages, in order of first occurrence."""
-    found: dict[type[msgspec.Struct], None] = {}
-    for message in messages:
-        for field in msgspec.structs.fields(message):
-            for kind in _kinds(field.type):
-                if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                    found |= dict.fromkeys((kind, *_parts((kind,))))
-    return list(found)
-
-
-def _kinds(annotation: Any) -> Iterator[Any]:
-    """Yield a type and those that it is made of, at any depth."""
-    yield annotation
-    for part in get_args(annotation):
-        yield from _kinds(part)
-
 
 # --- HTTP
 
@@ -306,8 +186,7 @@ def _values(about: dict[str, Any]) -> str:
 
 
 PAGES = {
-    FOLDER / "PROTOCOL.md": protocol_page,
-    FOLDER / "lacuna_server/playground/protocol.html": protocol_html,
+    FOLDER / "PROTOCOL.md": lambda: protocol_page.in_markdown(MADE),
     FOLDER / "HTTP.md": http_page,
     FOLDER / "CONFIGURATION.md": settings_page,
 }

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
+from lacuna_server.http import protocol_page
 from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, Shape, endpoints, refusal
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.table import PLAIN, SHAPES, Health, Plain
@@ -104,7 +105,6 @@ def _json(schemas: Sequence[Any]) -> dict[str, Any]:
 
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
-PAGES = {"/": "index.html", "/protocol": "protocol.html"}
 # All content comes from this server, nothing is inline, and no other page may frame these pages.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -122,8 +122,11 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     def serve(plain: Plain) -> Callable[[Request], Response]:
         return lambda request: plain.serve(service, metrics, request)
 
-    def show(page: str) -> Callable[[Request], Response]:
-        return lambda request: FileResponse(f"{PLAYGROUND}/{page}", headers=HEADERS)
+    def play(request: Request) -> Response:
+        return FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)
+
+    def explain(request: Request) -> Response:
+        return HTMLResponse(protocol_page.in_html(), headers=HEADERS)
 
     def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
@@ -132,7 +135,8 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
         *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
-        *(Route(path, show(page)) for path, page in PAGES.items()),
+        Route("/", play),
+        Route("/protocol", explain),
         Mount("/playground", StaticFiles(directory=PLAYGROUND)),
     ]
 

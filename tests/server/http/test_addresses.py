@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
+from typing import get_args
 
 import httpx2
 import hypothesis
@@ -17,6 +19,7 @@ from websockets.exceptions import InvalidStatus
 
 from lacuna_server.http import addresses
 from lacuna_server.http.shapes.table import PLAIN, SHAPES
+from lacuna_server.wire import protocol
 
 from .scripted import Script, application, serving
 
@@ -73,6 +76,16 @@ async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() ->
             assert "unsafe" not in policy
             assert "http" not in policy
             assert "style=" not in response.text
+
+
+async def test_the_page_of_the_protocol_explains_every_message_and_links_to_its_parts() -> None:
+    async with serving(Script()) as client:
+        page = (await client.get("/protocol")).text
+    for message in (*get_args(protocol.ClientMessage), *get_args(protocol.ServerMessage)):
+        assert f"<h3><code>{message.__struct_config__.tag}</code></h3>" in page
+    links = set(re.findall(r'href="#(\w+)"', page))
+    assert links
+    assert links <= set(re.findall(r'id="(\w+)"', page))
 
 
 async def test_only_the_files_of_pages_need_no_token() -> None:
