@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
 import typer
 
 from lacuna_model.commands import output
@@ -94,6 +95,7 @@ def edit(
             output.say(f"not written, since {result.warning}")
             raise typer.Exit(FAILED)
         files.write(document, text)
+        result = msgspec.structs.replace(result, warnings=())  # the question named them
     conclude(result, advice(result, name, shown=show_refused), failures=("no_valid_fill", "deadline"))
 
 

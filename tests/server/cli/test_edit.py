@@ -58,7 +58,8 @@ def test_a_warning_stands_beside_the_diff_and_a_person_decides(
     assert b"+b = 20" in out
     assert source.read_bytes() == TEXT.encode()
     monkeypatch.setattr(command, "_is_wanted", lambda warning: True)
-    assert lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")[0] == 0
+    code, _, err = lacuna("edit", source, "--lines", "2:3", "-m", "count", "--write")
+    assert (code, err) == (0, "")  # the question named the warning
     assert source.read_bytes() == b"a = 1\r\nb = 20\r\n"
 
 
