@@ -1,23 +1,22 @@
 """How texts get into an index: the files of a workspace, and the documents that are being edited.
 
 The index of the files is kept in the user's cache, and only those that have changed are read again. In the index of a
-document, what a key costs grows with what it changed, and not with the file. It is indexed by pieces, which its content
-cuts: a change moves no border but those beside it. A piece is encoded once, and sorted into a block with others; a
-block stays as long as most of it is in the document, and what is not is hidden. Only the pieces that were changed last
-are sorted at each key.
+document, what a key costs grows with what it changed, and not with the file. It is indexed by pieces. A piece is
+encoded once, and sorted into a block with others; a block stays as long as most of it is in the document, and what is
+not is hidden. Only the pieces that were changed last are sorted at each key.
 """
 
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 import numpy as np
 
+from lacuna_model.core.pieces import nearest_first
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
 from lacuna_model.hub import atomic, models
@@ -198,60 +197,6 @@ class _TokenCollector:
         for name, ids in zip(self._waiting, encoded, strict=True):
             self._tokens[name] = np.array(ids, dtype=self._kind)
         self._waiting, self._waiting_bytes = {}, 0
-
-
-# The bytes of a piece, at least and at most: one that a key changes is encoded again.
-LEAST_BYTES, MOST_BYTES = 1024, 8192
-# Of the lines that may end a piece, about one in so many does.
-_ONE_IN = 32
-# The bytes around a line end that say so, and what each is multiplied by.
-_SEEN = ((-6, 2749), (-4, 6151), (-3, 193), (-2, 12289), (0, 53), (3, 24593), (5, 769), (8, 49157))
-
-
-def cut(text: bytes) -> Iterator[bytes]:
-    """Yield the pieces of a text in order: whole lines, but of a line that is longer than a piece.
-
-    The bytes around its end say whether a piece ends with a line. Tokens of most vocabularies do not reach across such
-    a border: the next line is not empty.
-    """
-    first = 0
-    for end in (*_marked(text), len(text)):
-        while end - first > MOST_BYTES:
-            stop = text.rfind(b"\n", first, first + MOST_BYTES) + 1 or first + MOST_BYTES
-            yield text[first:stop]
-            first = stop
-        if end - first >= LEAST_BYTES or first < end == len(text):
-            yield text[first:end]
-            first = end
-
-
-def _marked(text: bytes) -> list[int]:
-    """The ends of the lines with which a piece may end."""
-    data = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(data == ord("\n")) + 1
-    if not len(ends):
-        return []
-    sums = np.zeros(len(ends), dtype=np.uint32)
-    for place, factor in _SEEN:
-        sums += np.take(data, ends + place, mode="clip") * np.uint32(factor)
-    chosen = ends[(sums >> np.uint32(6)) % _ONE_IN == 0]
-    chosen = chosen[chosen < len(data)]
-    found: list[int] = chosen[data[chosen] > ord("\r")].tolist()
-    return found
-
-
-def nearest_first(texts: Sequence[bytes]) -> list[bytes]:
-    """The pieces of the texts between some gaps, each once, those nearest to a gap first."""
-    found = list[tuple[int, bytes]]()
-    for number, text in enumerate(texts):
-        begin = 0
-        for piece in cut(text):
-            end = begin + len(piece)
-            behind = begin if number else len(text)
-            before = len(text) - end if number < len(texts) - 1 else len(text)
-            found.append((min(behind, before), piece))
-            begin = end
-    return list(dict.fromkeys(piece for _, piece in sorted(found, key=itemgetter(0))))
 
 
 # Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.

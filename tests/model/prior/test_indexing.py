@@ -5,18 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import IndexedDocuments, longest_match, token_type
-from lacuna_model.prior.indexing import (
-    BYTES_AT_ONCE,
-    MOST_BYTES,
-    IndexedFiles,
-    PiecewiseIndex,
-    cut,
-    nearest_first,
-    refresh,
-)
+from lacuna_model.prior.indexing import BYTES_AT_ONCE, IndexedFiles, PiecewiseIndex, refresh
 from lacuna_model.tokenizer import Tokenizer
 
 FILES = IndexedFiles(
