@@ -7,14 +7,13 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.c import CPP, C
 from lacuna_model.languages.data import JSON, TOML, YAML
 from lacuna_model.languages.go import GO
-from lacuna_model.languages.html import CSS, HTML
 from lacuna_model.languages.java import CSHARP, JAVA
 from lacuna_model.languages.javascript import JAVASCRIPT, TSX, TYPESCRIPT
 from lacuna_model.languages.kotlin import KOTLIN
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.php import PHP
 from lacuna_model.languages.python import PYTHON
 from lacuna_model.languages.rust import RUST
+from lacuna_model.languages.web import CSS, HTML, PHP
 from lacuna_model.languages.word_blocks import BASH, LUA, RUBY
 
 LANGUAGES: tuple[Language, ...] = (
