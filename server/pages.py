@@ -63,7 +63,7 @@ one is refused there.
 | `bad_words` | texts that no answer contains |
 | `temperature` | 0 takes the most probable token, which is the default |
 | `seed`, `random_seed` | the random seed; negative: any |
-| `t_max_predict_ms` | ends a fill without a form after this time once it has a whole line |
+| `t_max_predict_ms` | ends a fill without a form after this time once it has a whole line; 0 and less: no limit |
 | `stream` | server-sent events |
 | `stream_options.include_usage` | in `/v1/completions` a last event with the usage; chats always tell it |
 | `echo` | in `/v1/completions` the prompt before the fill |

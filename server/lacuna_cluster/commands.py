@@ -93,7 +93,9 @@ def read(file: Path) -> dict[str, Any]:
     """Return the keys of a YAML file. Raises ConfigError where it is none."""
     try:
         keys = yaml.safe_load(file.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    except (yaml.YAMLError, ValueError) as error:  # such as a date that there is not, or text that is not UTF-8
         raise ConfigError(f"{file}: {str(error).splitlines()[0]}") from None
     if not isinstance(keys, dict):
         raise ConfigError(f"{file}: it has no keys")

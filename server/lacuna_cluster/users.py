@@ -88,10 +88,13 @@ def add(file: Path, name: str, requests_per_minute: int) -> str:
     """
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not a user's name: letters, digits and ._@+- are allowed")
-    if file.exists() and name in read(file):
-        raise ConfigError(f"{file}: there is a user {name} already; delete the table to give a new token")
+    if file.exists():
+        check_private(file)
+        if read_toml(file) and name in read(file):
+            raise ConfigError(f"{file}: there is a user {name} already; delete the table to give a new token")
     token = secrets.token_urlsafe(32)
-    table = f'["{name}"]\ntoken = "{hashed(token)}"\nrequests_per_minute = {requests_per_minute}\n\n'
+    # The last line may have no end.
+    table = f'\n["{name}"]\ntoken = "{hashed(token)}"\nrequests_per_minute = {requests_per_minute}\n'
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(descriptor, "a", encoding="utf-8") as stream:
         stream.write(table)

@@ -3,6 +3,7 @@
 The editors on this machine, and what to paste into the settings of each so that it uses this installation.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -253,7 +254,7 @@ def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
     for one in kept:
         _remove(one)
     for folder in sorted({one.parent for one in kept}, reverse=True):  # a folder comes before the one that has it
-        if not any(folder.iterdir()):
+        with contextlib.suppress(OSError):  # it is not empty, a link, a mount point, or in a folder of somebody else's
             folder.rmdir()
     if json_output:
         output.print_json({"removed": [str(one) for one in kept], "stopped": running})

@@ -332,6 +332,8 @@ class Client:
                     log.warning("no file of a workspace is read, the token is not the service's: %s", message.message)
                     self.reads_workspaces = False
                 self._spawn(self._open_again(uri, message.retry_after_ms))
+            case Error(code="rate_limited", id="", uri="") if self._statuses:  # only such a question names neither
+                self._spawn(self._ask_again(message.retry_after_ms))
             case Status() if self._statuses:
                 answer = self._statuses.popleft()
                 if not answer.done():
@@ -357,6 +359,12 @@ class Client:
         await asyncio.sleep(after_ms / 1e3)
         if (document := self._documents.get(uri)) is not None and self._end is None:
             self._post(document.message)
+
+    async def _ask_again(self, after_ms: int) -> None:
+        """Ask for the state again, because the service refused the question."""
+        await asyncio.sleep(after_ms / 1e3)
+        if self._statuses and self._end is None:
+            self._post(GetStatus())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -19,7 +19,6 @@ from lacuna_server.client.lifecycle import Running
 from lacuna_server.wire.config import Settings, is_loopback
 from lacuna_server.wire.protocol import ServiceError
 
-IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0
 POLL_S = 0.05
 TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of a service given by its URL
@@ -64,8 +63,8 @@ async def find_or_start(*arguments: str) -> Address:
     """Return the address of this user's service; start one where none runs.
 
     ``arguments`` are those of ``lacuna_server.daemon``, with absolute paths; a service that runs keeps its own. One
-    started here ends after half an hour without use. Raises ServiceError ``internal`` where it cannot be
-    started; the message has the last line of its log.
+    started here ends after half an hour without use, unless ``idle_exit_s`` of the user's file says otherwise. Raises
+    ServiceError ``internal`` where it cannot be started; the message has the last line of its log.
     """
     import asyncio  # `begin` needs none of it, and starts the service while a person waits
 
@@ -99,7 +98,7 @@ def _start(arguments: Sequence[str], log: BinaryIO) -> Thread:
     try:
         subprocess.run(
             # -I: neither the editor's environment nor the workspace may decide which modules are imported.
-            [*orphan, *COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments],
+            [*orphan, *COMMAND, *where, *arguments],
             cwd=ROOT,  # the service may outlive the current folder
             stdin=subprocess.DEVNULL,
             stdout=writing,

@@ -10,6 +10,9 @@ from pathlib import Path
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.daemon import serving
 
+# Nobody has to end a service that a client started: it ends after half an hour without use.
+USUAL = {"idle_exit_s": 1800.0}
+
 
 def main() -> int:
     """Serve; returns the exit code. A failure is one line, as of ``lacuna serve``, which has the same options."""
@@ -20,7 +23,7 @@ def main() -> int:
     parser.add_argument("--config", type=Path)
     flags = vars(parser.parse_args())
     try:
-        serving.serve(serving.configured(flags, flags.pop("config", None)))
+        serving.serve(serving.configured(flags, flags.pop("config", None), USUAL))
         return 0
     except KeyboardInterrupt:
         return 130

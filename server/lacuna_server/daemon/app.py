@@ -8,6 +8,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -48,6 +49,8 @@ def build(
     async def converse(websocket: WebSocket) -> None:
         await Conversation(websocket, service).run()
 
+    origins = service.config.allowed_origins
+    pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     return Starlette(
         routes=[
             *instead,
@@ -56,6 +59,7 @@ def build(
             WebSocketRoute("/{path:path}", addresses.unknown_websocket),
         ],
         middleware=[
+            *([pages] if origins else []),  # first, since what a browser asks beforehand has no token
             guard or Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),

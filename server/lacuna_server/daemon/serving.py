@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 import msgspec
@@ -23,14 +23,18 @@ from lacuna_server.wire.config import DEFAULT_PORT, ServerConfig, check_config
 BACKLOG = 1024
 
 
-def configured(flags: Mapping[str, Any], file: Path | None) -> ServerConfig:
+def configured(
+    flags: Mapping[str, Any], file: Path | None, usual: Mapping[str, Any] = MappingProxyType({})
+) -> ServerConfig:
     """Return the configuration of the files, or of ``file`` alone, under the options that were given.
+
+    ``usual`` are defaults other than those of the settings.
 
     Raises ConfigError.
     """
     given = layers.options(flags)
     files = layers.read(Path()) if file is None else layers.read(None, user=file)
-    settings = layers.service(layers.required([*files, given]))
+    settings = layers.service(layers.required([layers.SettingsLayer("", usual), *files, given]))
     return msgspec.structs.replace(settings, model=models.absolute(settings.model))
 
 

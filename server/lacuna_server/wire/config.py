@@ -201,7 +201,9 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ] = 30.0
     resume_grace_s: Annotated[NotNegative, meaning("time for which a session outlives its connection")] = 120.0
 
-    idle_exit_s: Annotated[NotNegative, meaning("the service ends after this long without use; 0: never")] = 0.0
+    idle_exit_s: Annotated[
+        NotNegative, meaning("the service ends after this long without use; 0: never; 1800 where a client starts it")
+    ] = 0.0
     shutdown_grace_s: Annotated[NotNegative, meaning("time for running requests when the service ends")] = 5.0
     log_code: Annotated[bool, meaning("allow code from documents in the log's tracebacks")] = False
     log_file: Annotated[str, meaning("file of the log, which is rotated when it is long; empty: stderr")] = ""

@@ -114,6 +114,8 @@ class WorkerProcess:
                 detail = NO_MEMORY if code == frames.NO_MEMORY else ended
             except TimeoutError:
                 detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
+            except OSError as error:
+                detail, fault = f"the model process cannot be started: {error.strerror or error}", error
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
                 detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()

@@ -68,6 +68,18 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
     assert ended.stdout == "true2", ended.stderr
 
 
+def test_uninstall_ends_well_where_the_cache_is_a_link(tmp_path: Path) -> None:
+    weights = tmp_path / "disk" / "models" / "m" / "weights"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(bytes(1_000_000))
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    folders = {name: str(tmp_path / name) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")}
+    removed = run("uninstall", "--yes", **folders, LACUNA_CACHE=str(tmp_path / "cache"), LACUNA_STATE="")
+    assert removed.returncode == 0
+    assert removed.stderr.startswith("lacuna: 1 MB are free again")
+    assert not weights.exists()
+
+
 def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) -> None:
     cache, state, settings = tmp_path / "cache", tmp_path / "state", tmp_path / "config/lacuna/lacuna.toml"
     elsewhere = tmp_path / "elsewhere" / "weights"

@@ -111,6 +111,16 @@ async def test_after_a_refused_change_the_client_opens_the_document_again() -> N
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
+async def test_a_question_for_the_state_that_is_refused_is_asked_again() -> None:
+    connecting = live(messages_per_s=5)
+    async with connecting as (_, address), await Client.connect(at(address)) as client:
+        for number in range(9):
+            client.open(Open(str(number), "", 0))
+        async with asyncio.timeout(30):
+            assert (await client.status()).documents
+            assert (await client.status()).documents
+
+
 async def test_no_two_texts_of_a_name_have_the_same_version(machine: Front) -> None:
     async with await Client.connect(at(machine.address)) as client:
         versions = []

@@ -45,6 +45,9 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
     assert read().reachable is True
     file.write_text("ingresses: 3\n")
     assert read().ingresses == 3
+    file.unlink()
+    with pytest.raises(ConfigError, match="No such file"):  # what is deployed goes on then
+        read()
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,7 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
         ("engines: [5]", "engines.0: Input should be a valid dictionary"),
         ("engines: 5", "engines: Input should be a valid tuple"),
         ("- a", "it has no keys"),
+        ("drain_s: 2024-13-45", "month must be"),
         ("a: [", "while parsing a flow node"),
         ("colour: red", "colour: Extra inputs are not permitted"),
     ],

@@ -28,6 +28,17 @@ def test_a_user_that_is_added_is_found_by_the_token_alone(tmp_path: Path) -> Non
         users.read(tmp_path / "none.toml")
 
 
+@pytest.mark.parametrize("text", ["", "[alice]\nrequests_per_minute = 5", "[alice]\n# named by the proxy"])
+def test_a_user_is_added_to_a_file_that_somebody_edited(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "users.toml"
+    file.write_text(text)
+    file.chmod(0o600)
+    token = users.add(file, "bob", 60)
+    known = users.read(file)
+    assert set(known) == {"bob", *(["alice"] if text else [])}
+    assert users.find(known, token.encode()) == "bob"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

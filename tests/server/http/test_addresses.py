@@ -97,6 +97,19 @@ async def test_only_the_files_of_pages_need_no_token() -> None:
     assert (statuses, told) == ([200, 401, 401, 401], 200)
 
 
+async def test_a_page_of_an_allowed_origin_can_read_answers_and_no_other_page_can() -> None:
+    friend = "http://localhost:3000"
+    asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, content-type"}
+    async with serving(Script(), token="secret", allowed_origins=(friend,)) as client:
+        asked = await client.options("/v1/completions", headers={"origin": friend} | asks)
+        read = await client.get("/v1/models", headers={"origin": friend, "authorization": "Bearer secret"})
+        refused = await client.get("/v1/models", headers={"origin": friend})
+        foreign = await client.options("/v1/completions", headers={"origin": "http://elsewhere"} | asks)
+    assert [answer.status_code for answer in (asked, read, refused, foreign)] == [200, 200, 401, 400]
+    allowed = [answer.headers.get("access-control-allow-origin") for answer in (asked, read, refused, foreign)]
+    assert allowed == [friend, friend, friend, None]
+
+
 ADDRESSES = [
     ("/chat/completions", "/v1/chat/completions"),
     ("/v1/v1/chat/completions", "/v1/chat/completions"),

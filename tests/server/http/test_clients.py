@@ -76,9 +76,16 @@ async def test_llama_vim() -> None:
 async def test_llama_vim_gets_complete_lines_when_its_time_is_over() -> None:
     script = Script(fills=(LINES,), hold=asyncio.Event())
     async with serving(script) as client:
-        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=0))
+        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=0.001))
     assert response.json()["content"] == "radius * radius"
     assert script.tickets[0].cancelled
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+async def test_llama_vim_without_a_limit_of_time_gets_all_lines(limit: int) -> None:
+    async with serving(Script(fills=(LINES,))) as client:
+        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=limit))
+    assert response.json()["content"] == LINES
 
 
 async def test_llama_vim_warm_up() -> None:

@@ -47,7 +47,7 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_request()
 
 
 async def test_an_answer_with_a_form_is_not_cut_off_when_its_time_is_over() -> None:
-    asked = ASKED | {"t_max_predict_ms": 0, "response_format": {"type": "json_object"}}
+    asked = ASKED | {"t_max_predict_ms": 0.001, "response_format": {"type": "json_object"}}
     async with serving(Script(fills=('{"a":\n1}',))) as client:
         (choice,) = (await client.post("/v1/completions", json=asked)).json()["choices"]
     assert choice["text"] == '{"a":\n1}'

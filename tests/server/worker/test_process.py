@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -166,6 +167,13 @@ async def test_loading_is_given_up_after_a_few_crashes_with_longer_and_longer_pa
         await listener.until(lambda heard: len(heard.failures) == 2)
     first, *pauses = [crash.rpartition(" in ")[2] for crash in listener.crashes]
     assert (first, pauses) == ("the model process ended with code 11", ["0.01 s", "0.04 s", "0.08 s"])
+
+
+async def test_a_process_that_cannot_be_started_is_given_up_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    async with worker("load", pauses=Pauses(0.01, 0.01)) as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+    assert listener.failures[0].startswith("the model process cannot be started: No such file or directory")
 
 
 async def test_a_model_that_was_deleted_while_it_ran_fails_with_what_to_do(

@@ -110,7 +110,7 @@ class LlamaExchange:
     def reply(self, answer: Answer) -> Body:
         """Return one object, or a list of objects where the request asked for several fills."""
         found: list[Any] = [self._whole(answer, text, index) for index, text in enumerate(answer.texts)]
-        if self._fields is not None:
+        if self._fields:
             found = [select(one, self._fields) for one in found]
         return found if self._many else found[0]
 

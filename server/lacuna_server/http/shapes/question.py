@@ -31,7 +31,7 @@ Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Candidates = Annotated[int, Meta(ge=1, le=MAX_CANDIDATES)]
 Temperature = Annotated[float, Meta(ge=0, le=10)]
 Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # the absolute value fits in 64 bits
-Milliseconds = Annotated[float, Meta(ge=0, le=1e9)]
+Milliseconds = Annotated[float, Meta(ge=-1e9, le=1e9)]  # as llama.cpp has it, 0 and less is no limit
 # llama.cpp and vLLM take several prompts at once, so some clients send a list of one.
 Prompt = str | list[str]
 Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
@@ -399,6 +399,7 @@ class Asked(Forms, frozen=True, kw_only=True):
         """Return the question for a gap, or for the answer to a chat. Raises FieldError as ``form`` does."""
         stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
         form = self.form()
+        limited = form is None and (self.t_max_predict_ms or 0) > 0  # a beginning would lack its form
         return Question(
             before=before,
             after=after,
@@ -408,7 +409,7 @@ class Asked(Forms, frozen=True, kw_only=True):
             candidates=self.n or self.n_cmpl or 1,
             temperature=self.temperature or 0.0,
             seed=abs(self.seed or self.random_seed or 0),
-            patience_ms=self.t_max_predict_ms if form is None else None,  # a beginning would lack its form
+            patience_ms=self.t_max_predict_ms if limited else None,
             path=path,
             snippets=snippets,
             chat=chat,

@@ -16,6 +16,7 @@ def test_the_path_of_a_response_field_is_its_key_in_the_answer() -> None:
     found = reply(response_fields=["content", "timings/predicted_n", "timings", "no/such", "content/deeper"])
     assert set(found) == {"content", "timings/predicted_n", "timings"}
     assert found["timings/predicted_n"] == found["timings"]["predicted_n"] == 4
+    assert reply(response_fields=[]) == reply()
 
 
 def test_the_full_answer_tells_why_the_fill_ended() -> None:
