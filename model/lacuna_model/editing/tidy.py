@@ -196,7 +196,7 @@ def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
 
 
 def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Of several changes, those that the instruction shares no word with, of small things that models copy wrongly.
+    """Beside other changes, those that the instruction shares no word with, of small things that models copy wrongly.
 
     These are numbers, strings, and between lines that stay comments and lines that only lose words.
     """
@@ -216,8 +216,8 @@ def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
         comment = COMMENT.match(old) is not None and not asked.comments
         return id(hunk) in alone and (comment or (not asked.less and _only_loses(old, new)))
 
-    changes = sum(hunk.kind != "equal" for hunk in found)
-    return wrong if changes > 1 else _never
+    # Where nothing else changes, the instruction has no word for what it asks.
+    return wrong if any(hunk.kind != "equal" and not wrong(hunk) for hunk in found) else _never
 
 
 def _only_loses(old: str, new: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import (
     MAX_CANDIDATES,
     DecodeOptions,
@@ -29,6 +30,7 @@ from lacuna_server.refactor.apply import Soundness
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
+from lacuna_server.wire.protocol import ServiceError
 
 T = TypeVar("T")
 # Gets the number of places that are done since its last call: filled, unsure or failed.
@@ -161,11 +163,16 @@ class FileFill:
     def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".
 
+        A request that is refused, such as one for too long a place, fails for its places alone.
+
         Of several places that are rewritten by an instruction, those that are refused keep their text.
         """
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
-        result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
+        try:
+            result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
+        except RequestError as error:
+            return str(error)
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
@@ -178,7 +185,9 @@ class FileFill:
             known = list(islice(confidence, len(rewrite.holes)))
             self._confidence[index] = None if instruction else min(known, default=None)
             texts[index] = rewrite.filled(own)
-            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
+            # Lines that an instruction rewrites may open a bracket that closes behind them.
+            spans = () if instruction else rewrite.spans(own)
+            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], spans):
                 return UNSOUND
         if any(result.warnings):
             self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
@@ -269,12 +278,23 @@ def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[in
         moved += length - (region.end - region.start)
 
 
+def _refusal(error: LacunaError) -> LacunaError:
+    """Returns the error, a RequestError where the service has refused the request for what it is."""
+    is_refused = isinstance(error, ServiceError) and error.code in ("bad_request", "too_large")
+    return RequestError(str(error)) if is_refused else error
+
+
 def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
-    """Answers request after request, and returns the value of the generator."""
+    """Answers request after request, and returns the value of the generator, which decides what a refusal means."""
     try:
         request = next(requests)
         while True:
-            request = requests.send(answer(request))
+            try:
+                result = answer(request)
+            except LacunaError as error:
+                request = requests.throw(_refusal(error))
+            else:
+                request = requests.send(result)
     except StopIteration as end:
         value: T = end.value
         return value
@@ -302,7 +322,12 @@ async def fill_concurrently(
             with suppress(StopIteration):
                 request = next(requests)
                 while True:
-                    request = requests.send(await answer(request))
+                    try:
+                        result = await answer(request)
+                    except LacunaError as error:
+                        request = requests.throw(_refusal(error))
+                    else:
+                        request = requests.send(result)
 
     try:
         async with asyncio.TaskGroup() as group:

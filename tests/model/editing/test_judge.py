@@ -41,6 +41,11 @@ RIGHT = [
      "def f(a):\n    # addiere eins\n    return a + 1\n"),
     ("a.py", "x = 1\nprint(x)\n", "wrap it in a function main", "def main():\n    x = 1\n    print(x)\n"),
     ("a.py", "def f(a):\n    x = a + 1\n    return x\n", "inline the variable", "def f(a):\n    return a + 1\n"),
+    ("a.py", "width = 10\nheight = 20\n", "double these values", "width = 20\nheight = 40\n"),
+    ("a.js", "let a = 'x';\nf(a);\nlet b = 'y';\n", "use double quotes", 'let a = "x";\nf(a);\nlet b = "y";\n'),
+    ("a.css", "a {\n  margin: 8px;\n  color: red;\n  padding: 4px;\n}\n", "halve the spacing",
+     "a {\n  margin: 4px;\n  color: red;\n  padding: 2px;\n}\n"),
+    ("a.py", "def f(x):\n    log(x)\n    return x\n", "stop logging x", "def f(x):\n    return x\n"),
     ("a.js", "var a = 1;\nvar b = 2;\n", "use const", "const a = 1;\nconst b = 2;\n"),
     ("a.js", "function f(a) {\n  return a;\n}\n", "make it an arrow function", "const f = (a) => {\n  return a;\n};\n"),
     ("A.java", "class P {\n    private final int x;\n    P(int x) { this.x = x; }\n    int getX() { return x; }\n}\n",
@@ -77,8 +82,23 @@ def test_a_right_answer_is_taken_as_it_is(path: str, old: str, instruction: str,
     assert bool(found.warnings) == (instruction in TOLD)
 
 
+def test_a_comment_that_is_asked_for_may_be_like_one_beside() -> None:
+    above = "class A {\n    /**\n     * @param id the id of the user\n     */\n    User get(long id) { return f(id); }\n\n"
+    old = "    void drop(long id) { g(id); }\n"
+    new = f"    /**\n     * Drops a user.\n     *\n     * @param id the id of the user\n     */\n{old}"
+    assert judged(change("A.java", old, "add a Javadoc comment", above, "}\n"), new).text == new
+    assert "repeats" in judged(change("A.java", old, "make it public", above, "}\n"), new).why
+
+
 # Of these right answers a person is told what is gone or new.
-TOLD = ("make it a dataclass", "remove unused functions", "turn it into a record", "add an example of a command")
+TOLD = (
+    "make it a dataclass",
+    "remove unused functions",
+    "turn it into a record",
+    "add an example of a command",
+    "double these values",
+    "halve the spacing",
+)
 
 
 NEXT = "\n\ndef other(a):\n    return a\n"

@@ -2,12 +2,14 @@ import asyncio
 
 import pytest
 
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
+from lacuna_server.wire.protocol import ServiceError
 
 from .bench import Bench, Scripted
 
@@ -156,6 +158,54 @@ def test_a_second_answer_has_its_own_warnings(bench: Bench) -> None:
     first = answer("f(1, 2)\n", "f(2\n", warnings=("careful", ""))
     edits = instructed(bench, "f(1)\nf(2)\n", first, answer("f(1, 2)\n"), answer("f(2, 2)\n"))
     assert [edit.status for edit in edits.edits] == ["ready", "ready"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "new"),
+    [
+        ("code.js", "if (f(1)) {\n  a();\n}\n", "if (f(1, 2)) {\n"),
+        ("code.py", "print(f(1),\n      g(2))\n", "print(f(1, 2),\n"),
+    ],
+)
+def test_lines_that_open_a_bracket_are_rewritten_by_an_instruction(
+    bench: Bench, name: str, text: str, new: str
+) -> None:
+    edit = by_instruction(by_structure("f($A)", "<<fill>>"), "add an argument")
+    ((_, rewrites),) = places(edit, [bench.source(text, name)])[0]
+    fill = FileFill(bench.source(text, name), rewrites)
+    fill_files([fill], lambda request: answer(new), lambda done: None)
+    assert fill.edits().rewritten(text.encode()).decode() == text.replace("f(1)", "f(1, 2)")
+
+
+@pytest.mark.parametrize("error", [RequestError("it is too long"), ServiceError("bad_request", "it is too long")])
+def test_a_place_whose_request_is_refused_is_a_failure_and_the_others_are_filled(
+    bench: Bench, error: LacunaError
+) -> None:
+    scripted = Scripted()
+
+    def fill(request: InfillRequest) -> InfillResult:
+        if any(request.text.count("\n", 0, region.start) == 1 for region in request.regions):
+            raise error
+        return scripted(request)
+
+    async def ask(request: InfillRequest) -> InfillResult:
+        return fill(request)
+
+    source = bench.source(calls(3))
+    once, at_once = file_fill(source), file_fill(source)
+    fill_files([once], fill, lambda done: None)
+    asyncio.run(fill_concurrently([at_once], ask, lambda done: None))
+    assert once.edits() == at_once.edits()
+    found = [(edit.status, edit.message) for edit in once.edits().edits]
+    assert found == [("ready", ""), ("failed", "it is too long"), ("ready", "")]
+
+
+def test_a_service_that_is_gone_ends_a_refactor(bench: Bench) -> None:
+    def fill(request: InfillRequest) -> InfillResult:
+        raise ServiceError("worker_crashed", "it crashed")
+
+    with pytest.raises(ServiceError, match="it crashed"):
+        fill_files([file_fill(bench.source(calls(3)))], fill, lambda done: None)
 
 
 def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:

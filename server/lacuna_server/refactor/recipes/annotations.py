@@ -109,7 +109,7 @@ def _signature(function: Node, hole: Region) -> Iterator[Rewrite]:
     if parameters is None:
         return
     bound = "staticmethod" not in _decorators(function) and _is_method(function)
-    for index, parameter in enumerate(parameters.named_children):
+    for index, parameter in enumerate(one for one in parameters.named_children if one.type != "comment"):
         if not (bound and index == 0):
             yield from _parameter(parameter, name(function), hole)
     if function.child_by_field_name("return_type") is None:
@@ -137,7 +137,7 @@ def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
     """Returns the type of a parameter, by its default."""
     if value.type == "none":
         return (hole, " | None")
-    if value.type == "string" and text(value).lower().startswith(("b", "rb")):
+    if value.type in ("string", "concatenated_string") and text(value).lower().startswith(("b", "rb")):
         return ("bytes",)
     return (LITERALS[value.type],) if value.type in LITERALS else (hole,)
 
@@ -152,8 +152,8 @@ def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
     if any(valued):
         return (hole,) if all(valued) and not _is_left(body) else (hole, " | None")
     last = body.named_children[-1] if body is not None and body.named_children else None
-    open_end = last is not None and (last.type == "raise_statement" or text(last) == "...")
-    return (hole,) if open_end else ("None",)
+    is_open = last is not None and (last.type == "raise_statement" or text(last) == "...")
+    return (hole,) if is_open or "abstractmethod" in _decorators(function) else ("None",)
 
 
 def _is_left(statement: Node | None) -> bool:

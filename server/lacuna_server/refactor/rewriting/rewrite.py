@@ -87,7 +87,10 @@ def parse_template(text: str, known: frozenset[str]) -> Template:
 def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
     """Parses the template of a pattern, and finds the text that it inserts into the pattern. Raises RequestError."""
     template = replace(parse_template(text, known), pattern=pattern)
-    for variable in reversed(list(VARIABLE.finditer(pattern))):
+    variables = list(VARIABLE.finditer(pattern))
+    names = Counter(variable[2] for variable in variables)
+    # Of a metavariable that stands there several times, a place knows one span.
+    for variable in reversed([one for one in variables if names[one[2]] == 1]):
         head, tail = pattern[: variable.end()], pattern[variable.end() :]
         named = text.startswith(head) and not _IN_NAME.match(text, len(head))
         if named and len(text) > len(pattern) and text.endswith(tail):

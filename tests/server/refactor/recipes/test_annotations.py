@@ -24,6 +24,9 @@ INT = Scripted(lambda region: "int")
         "def f()« -> None»:\n    return None\n",
         "def f()« -> int | None»:\n    if g():\n        return\n    return 1\n",
         "def f()« -> int | None»:\n    if g():\n        return None\n    return 1\n",
+        "class A:\n    def f(  # why\n        self,\n        a«: int»,\n    )« -> int»:\n        return a\n",
+        "class A:\n    @abstractmethod\n    def f(self)« -> int»:\n        'What is done.'\n",
+        "def f(a«: bytes »=« »b'a' b'b')« -> None»:\n    pass\n",
         "def f()« -> None»:\n    def g()« -> int»:\n        return 1\n    g()\n",
     ],
 )
