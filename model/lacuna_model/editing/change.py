@@ -35,8 +35,8 @@ _LESS = (
     r"unnecess|redundan|superflu|useless|needless|keep only|only keep|entfern|lösch|ohne|streich|supprim|enlev|retir|"
     r"sans\b|elimin|borr|quita|rimuov|cancell|togli|senza|apag|exclu|удал|убер|"  # noqa: RUF001
     r"simplif|short(?:en|er|\W*$| version| text)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|"
-    r"concis|tighten|brief|compress|join|stop \w+ing\b|no longer|into one|one (?:line|sentence|paragraph)|zusammenf|vereinfach|kürz|ersetz|"
-    r"remplac|reemplaz"
+    r"concis|tighten|brief|compress|join|stop \w+ing\b|no longer|into one|one (?:line|sentence|paragraph)|zusammenf|"
+    r"vereinfach|kürz|ersetz|remplac|reemplaz"
 )
 _LESS_SIGNS = "删|移除|去掉|简化|削除|消"
 _ADDS = (

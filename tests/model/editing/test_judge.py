@@ -83,7 +83,7 @@ def test_a_right_answer_is_taken_as_it_is(path: str, old: str, instruction: str,
 
 
 def test_a_comment_that_is_asked_for_may_be_like_one_beside() -> None:
-    above = "class A {\n    /**\n     * @param id the id of the user\n     */\n    User get(long id) { return f(id); }\n\n"
+    above = "class A {\n    /**\n     * @param id the id of the user\n     */\n    User get(long id) {}\n\n"
     old = "    void drop(long id) { g(id); }\n"
     new = f"    /**\n     * Drops a user.\n     *\n     * @param id the id of the user\n     */\n{old}"
     assert judged(change("A.java", old, "add a Javadoc comment", above, "}\n"), new).text == new
