@@ -177,8 +177,8 @@ class WindowOptions:
         """So many ``tokens`` in all, in the proportions of the default."""
         usual = cls()
         total = usual.before + usual.after + usual.snippets
-        before, after = usual.before * tokens // total, usual.after * tokens // total
-        return cls(before, after, tokens - before - after)
+        before, after = max(usual.before * tokens // total, 1), usual.after * tokens // total
+        return cls(before, after, max(tokens - before - after, 0))
 
 
 class WindowChooser:

@@ -174,9 +174,11 @@ _NONE: Verdict = (-1, False)
 class IgnoreRules:
     """The ignore rules of a folder; its own files outrank those of the folders above it."""
 
-    def __init__(self, folder: Path, above: "IgnoreRules | None" = None) -> None:
+    def __init__(self, folder: Path, above: "IgnoreRules | None" = None, link: tuple[str, str] = ("", "")) -> None:
+        """``link`` is a workspace as paths name it, and where it really is, from where the folders above are."""
         self._above = above
-        self._prefix = _as_git(folder.as_posix().rstrip("/") + "/")
+        self._link: tuple[str, str] = link if above is None else above._link
+        self._prefix = self._real(_with_slash(folder))
         self._names: dict[str, Verdict] = {}
         self._paths: dict[str, Verdict] = {}
         self._patterns: list[tuple[re.Pattern[str], bool, bool, Verdict]] = []
@@ -188,9 +190,9 @@ class IgnoreRules:
     @classmethod
     def of(cls, root: Path) -> "IgnoreRules":
         """The rules of a workspace, with those of the folders above it up to the root of its repository."""
-        above = None
-        for folder in reversed(_from_repository(root)):
-            above = cls(folder, above)
+        above, real = None, Path(os.path.realpath(root))
+        for folder in reversed(_from_repository(real)):
+            above = cls(folder, above, (_with_slash(root), _with_slash(real)))
         assert above is not None
         return above
 
@@ -201,7 +203,7 @@ class IgnoreRules:
         """
         if self._cost > MAX_COST:
             return True
-        path = _as_git(path)
+        path = self._real(_as_git(path))
         rules: IgnoreRules | None = self
         while rules is not None:
             number, ignored = rules._verdict(path[len(rules._prefix) :])
@@ -209,6 +211,10 @@ class IgnoreRules:
                 return ignored
             rules = rules._above
         return False
+
+    def _real(self, path: str) -> str:
+        named, real = self._link
+        return real + path[len(named) :] if named and path.startswith(named) else path
 
     def _add(self, line: str, number: int) -> None:
         found = compiled(line) if self._cost <= MAX_COST else None
@@ -239,6 +245,10 @@ class IgnoreRules:
         return best
 
 
+def _with_slash(folder: Path) -> str:
+    return _as_git(folder.as_posix().rstrip("/") + "/")
+
+
 def is_rules(path: str) -> bool:
     """Whether a file may hold ignore rules, by its name."""
     return os.path.basename(path) in IGNORE_FILES or path.replace(os.sep, "/").endswith(f"/{EXCLUDE}")
@@ -246,7 +256,8 @@ def is_rules(path: str) -> bool:
 
 def stamps(root: Path) -> tuple[tuple[int, int, int] | None, ...]:
     """What changes with the folder at ``root``, and with its ignore files and those of the folders above it."""
-    files = [place / name for folder in _from_repository(root) for place, name in _files(folder)]
+    folders = _from_repository(Path(os.path.realpath(root)))
+    files = [place / name for folder in folders for place, name in _files(folder)]
     return (_stamp(root, is_folder=True), *map(_stamp, files))
 
 

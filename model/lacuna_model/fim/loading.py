@@ -25,7 +25,7 @@ from lacuna_model.fim.passes import ContextPieces, SharedPasses
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.hub import memory, models
+from lacuna_model.hub import machine, models
 from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -242,7 +242,7 @@ def load_parts(
     weights, about = _weights(path, folder, form, kernels, advance, small)
     tokenizer = _tokenizer(folder, about)
     prefixes = PrefixTable(tokenizer, place)
-    memory.reuse_freed()
+    machine.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in weights.items()}
     if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
         tensors["embedding"] = tensors["head"]
@@ -291,7 +291,7 @@ def _weights(
     if (found := read_prepared(kept)) is None:
         return tensors, about
     del tensors
-    memory.give_back_freed()
+    machine.give_back_freed()
     return found.tensors, about
 
 

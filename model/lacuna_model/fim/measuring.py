@@ -21,7 +21,8 @@ from lacuna_model.fim.track import Chain, EndRule, Track
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import keep, replacing
-from lacuna_model.hub.models import LARGE_WEIGHTS, num_cores, speed_file
+from lacuna_model.hub.machine import num_processors
+from lacuna_model.hub.models import LARGE_WEIGHTS, speed_file
 from lacuna_model.network.devices import HOST
 
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
@@ -114,7 +115,7 @@ def undisturbed(measure: Callable[[], float]) -> float:
 def _measured(measure: Callable[[], float]) -> float:
     began, own, used = time.monotonic(), time.process_time(), _processor_seconds()
     ms = measure()
-    cores = num_cores() * max(time.monotonic() - began, 1e-9)
+    cores = num_processors() * max(time.monotonic() - began, 1e-9)
     others = max(_processor_seconds() - used - (time.process_time() - own), 0.0) / cores
     return ms * max(1 - others, LEAST_SHARE)
 
@@ -135,7 +136,7 @@ def _processor_seconds() -> float:
 
 def is_busy() -> bool:
     """Whether more programs have wanted to run in the last minute than this machine has cores."""
-    return hasattr(os, "getloadavg") and os.getloadavg()[0] > num_cores() + 0.5
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > num_processors() + 0.5
 
 
 def learn(ms: float, num_weights: int) -> None:

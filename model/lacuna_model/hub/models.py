@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from lacuna_model.core.errors import ModelNotFoundError, RequestError, WeightsError
-from lacuna_model.hub import atomic, memory
+from lacuna_model.hub import atomic, machine
 from lacuna_model.hub.atomic import user_folder
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -16,6 +16,7 @@ CACHE_VARIABLE = "LACUNA_CACHE"
 MODEL_VARIABLE = "LACUNA_MODEL"
 # The large model is the default where so many bytes of memory are free and there is more than one core.
 MEMORY_FOR_LARGE = 4 << 30
+MEMORY_IN_FLOAT32 = 10 << 30
 # ... if it writes the first line of a suggestion within so many milliseconds.
 LINE_MS_FOR_LARGE = 450.0
 LARGE_WEIGHTS = 1_543_569_408  # of its matrices
@@ -199,11 +200,14 @@ class Choice:
     why: str
 
 
-def choose(named: str, free: int, cores: int, on_gpu: int = 0, line_ms: float | None = None) -> Choice:
+def choose(
+    named: str, free: int, cores: int, on_gpu: int = 0, line_ms: float | None = None, needed: int = MEMORY_FOR_LARGE
+) -> Choice:
     """The default model: the one ``named`` by the user's environment, else the largest one that fits and is fast.
 
     ``free`` are the bytes of free memory of the machine, and ``on_gpu`` those of its GPU, which goes first.
     ``line_ms`` is what a line of the large one takes here, in milliseconds; None where that was not measured.
+    ``needed`` are the bytes that have to be free for it.
     """
     if named:
         return Choice(named, f"{MODEL_VARIABLE} names it")
@@ -212,7 +216,7 @@ def choose(named: str, free: int, cores: int, on_gpu: int = 0, line_ms: float | 
         return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free")
     if cores < 2:
         return Choice(SMALL_MODEL, "there is one core")
-    if free < MEMORY_FOR_LARGE:
+    if free < needed:
         return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
     if line_ms is not None and line_ms > LINE_MS_FOR_LARGE:
         return Choice(SMALL_MODEL, f"a line of the large one takes {line_ms / 1e3:.2f} s here")
@@ -237,24 +241,6 @@ def line_ms() -> float | None:
 def _on_gpu(parameters: int) -> int:
     """Bytes that a model takes on a GPU, in bfloat16, with the model that drafts for it, contexts and passes."""
     return 2 * parameters + SPARE_ON_GPU
-
-
-def _free_memory() -> int:
-    """Bytes of free memory; on systems that do not report it, all of the machine's memory."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
-    return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else MEMORY_FOR_LARGE
-
-
-def num_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def known() -> tuple[ModelInfo, ...]:
@@ -315,7 +301,9 @@ def cache_dir() -> Path:
 def suited() -> Choice:
     """The model that suits the machine, by what is known of it at this moment, or that the environment names."""
     named = os.environ.get(MODEL_VARIABLE, "")
-    return choose(named, _free_memory(), num_cores(), 0 if named else memory.free_on_gpu(), line_ms())
+    needed = MEMORY_FOR_LARGE if machine.has_fast_products() else MEMORY_IN_FLOAT32
+    free, on_gpu = machine.free_memory() or needed, 0 if named else machine.free_on_gpu()
+    return choose(named, free, machine.num_cores(), on_gpu, line_ms(), needed)
 
 
 def default() -> Choice:

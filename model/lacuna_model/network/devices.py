@@ -4,7 +4,7 @@ import torch
 
 from lacuna_kernels import attention_dtype, gpu
 from lacuna_model.core.errors import DeviceError
-from lacuna_model.hub import models
+from lacuna_model.hub import machine
 
 KINDS = ("cpu", "cuda", "mps")
 HOST = torch.device("cpu")
@@ -53,4 +53,4 @@ def check_eight_bit(device: torch.device) -> None:
 
 def choose_threads() -> int:
     """Threads for a forward pass: the cores that this process may use, at most eight."""
-    return max(1, min(8, models.num_cores()))
+    return max(1, min(8, machine.num_cores()))

@@ -196,9 +196,10 @@ class Index:
     def remove(self, name: str) -> None:
         """Remove a document."""
         with self._lock:
-            self._changed.pop(name, None)
-            self._gone.add(name)
-            self._recent = None
+            if self._changed.pop(name, None) is not None:
+                self._recent = None
+            if self.rest is not None and name in self.rest.numbers:
+                self._gone.add(name)
 
     def replace_all(self, rest: IndexedDocuments[str]) -> None:
         """Replace all documents: ``rest`` are the files as they are."""

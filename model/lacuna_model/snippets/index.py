@@ -238,6 +238,8 @@ class WorkspaceIndex:
         return read_source(self.root, self.root / name, self._settings.max_file_bytes) if self.admits(name) else None
 
     def _put(self, name: str, text: str | None) -> None:
+        if text is None and name not in self.sources.files:
+            return
         if text is None:
             self.sources.drop(name)
         else:

@@ -18,7 +18,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Reg
 from lacuna_model.core.regions import standing
 from lacuna_model.files import ignore
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
+from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source, scan
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import FileTokenizer, name_of, refresh
@@ -154,7 +154,11 @@ class Project:
         ):
             if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in changed:
                 return
-            told = [(change, path) for change, path in changed if _IS_SOURCE(change, path) or ignore.is_rules(path)]
+            told = [
+                (change, path)
+                for change, path in changed
+                if _IS_SOURCE(change, self.name(path)) or ignore.is_rules(path)
+            ]
             if any(ignore.is_rules(path) for _, path in told) or self._has_folder(told):
                 self._forget()
             for _, path in told:
@@ -203,17 +207,15 @@ class Project:
         self._is_indexed = True
 
     def _look(self, path: str) -> None:
-        """Take in a file from disk."""
+        """Take in a file from disk, if it may be read."""
         self.snippets.changed(path)
-        self._take(path, read_source(self.root, absolute(path), self.settings.max_file_bytes))
-
-    def _take(self, path: str, text: str | None) -> None:
-        """Put the text of a document into the index; remove the document where it may not be read."""
-        name = self.name(path)
-        if text is not None and admits(self.root, absolute(path), self.settings) and quotable(text):
-            self._index.update(name, self._tokenizer.encode(text))
-        else:
+        name, file = self.name(path), absolute(path)
+        is_admitted = admits(self.root, file, self.settings)
+        text = read_source(self.root, file, self.settings.max_file_bytes) if is_admitted else None
+        if text is None:
             self._index.remove(name)
+        else:
+            self._index.update(name, self._tokenizer.encode(text))
 
 
 class Workspaces:

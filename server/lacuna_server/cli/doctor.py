@@ -5,7 +5,6 @@ Also what reads a model here, with its device and the time of a line.
 
 import importlib
 import importlib.metadata
-import os
 import platform
 import shutil
 import sys
@@ -20,7 +19,7 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.hub import memory, models
+from lacuna_model.hub import machine, models
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 
@@ -39,7 +38,7 @@ def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
     backend, file = values["backend"].value, models.file(name)
     other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
     if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return ReaderInfo("own", values["device"].value or ("cuda" if memory.free_on_gpu() else "cpu"))
+        return ReaderInfo("own", values["device"].value or ("cuda" if machine.free_on_gpu() else "cpu"))
     library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
     return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
 
@@ -184,7 +183,7 @@ def kernels() -> ReportLine:
 
 def threads() -> ReportLine:
     """Check that torch takes no more threads than this process may use cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = machine.num_cores()
     try:
         count = importlib.import_module("torch").get_num_threads()
     except (ImportError, OSError):

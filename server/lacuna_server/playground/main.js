@@ -142,6 +142,7 @@ connection.addEventListener("result", ({ detail }) => {
   say(result.status === "ok" ? "" : `${result.status.replaceAll("_", " ")}: ${result.message}`, result.status !== "ok");
 });
 connection.addEventListener("error", ({ detail }) => {
+  if (detail.id && detail.id !== request) return; // a run that was cancelled
   say(`${detail.code.replaceAll("_", " ")}: ${detail.message}`, true);
   ended();
 });

@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
-from lacuna_model.hub import memory
+from lacuna_model.hub import machine
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import (
     Done,
@@ -142,7 +142,7 @@ class Worker:
         try:
             return self._inbox.get(timeout=IDLE_S)
         except queue.Empty:
-            memory.give_back_freed()
+            machine.give_back_freed()
             return self._inbox.get()
 
     def _stop(self, id: int) -> None:
@@ -172,7 +172,7 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.submission.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
-        elif memory.ran_out(ending):
+        elif machine.ran_out(ending):
             message = "the memory of the machine did not suffice for this request; the model is started again"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
             self._log(ending)
@@ -196,7 +196,7 @@ def main() -> None:
     try:
         _serve()
     except Exception as error:
-        if not memory.ran_out(error):
+        if not machine.ran_out(error):
             raise
         os._exit(frames.NO_MEMORY)  # at once: an end in order needs memory, too
 
@@ -227,7 +227,7 @@ def _serve() -> None:
         factory = pkgutil.resolve_name(setup.engine)
         engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
     except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
-        if memory.ran_out(error):
+        if machine.ran_out(error):
             raise
         send(Failed(str(error)))
         return

@@ -93,6 +93,19 @@ def test_the_ignore_files_of_a_repository_hold_in_its_folders(write_files: Calla
     assert names(root) == [".gitignore", "tools/a.py"]
 
 
+def test_a_workspace_that_a_link_names_has_the_rules_of_the_folders_above_it(
+    write_files: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = write_files({".gitignore": "local.py\n/tools/old\n", "tools/a.py": "1", "tools/old/b.py": "1"})
+    write_files({"tools/local.py": "1", "tools/in/local.py": "1", "tools/in/c.py": "1"})
+    (root / ".git").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(root / "tools")
+    assert names(link) == names(root / "tools") == ["a.py", "in/c.py"]
+    assert admits(link, link / "in/c.py", SETTINGS)
+    assert not admits(link, link / "in/local.py", SETTINGS)
+
+
 PATTERNS = st.lists(
     st.sampled_from(
         ["*.py", "!*.py", "a", "a/", "/a", "!a/", "b/**", "**/c", "a/*", "!a/x.py", "/*", "!/b", "*/x.py", "x.*",

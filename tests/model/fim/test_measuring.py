@@ -134,7 +134,7 @@ def test_what_others_take_is_no_speed(monkeypatch: pytest.MonkeyPatch, tmp_path:
     machine = Machine(tmp_path / "stat")
     machine.others = [*others]
     monkeypatch.setattr(measuring, "time", machine)
-    monkeypatch.setattr(measuring, "num_cores", lambda: 2)
+    monkeypatch.setattr(measuring, "num_processors", lambda: 2)
     monkeypatch.setattr(measuring, "PROCESSOR_TIMES", machine.file)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     assert measuring.undisturbed(machine.line) == pytest.approx(1000.0, rel=0.02)

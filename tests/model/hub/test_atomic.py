@@ -1,5 +1,6 @@
 """Code and weights are loaded only from files that no other user can write; of optional files the latest stay."""
 
+import errno
 import logging
 import os
 import stat
@@ -121,6 +122,20 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, error: BaseException) -> 
         fail_halfway()
     assert target.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
+
+
+def test_a_file_is_written_where_folders_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flush = os.fsync
+
+    def flush_files(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", flush_files)
+    with atomic.replacing(tmp_path / "a") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
 
 
 def test_two_concurrent_writers_do_not_mix_their_data(tmp_path: Path) -> None:

@@ -85,13 +85,30 @@ def test_the_default_follows_the_machine_unless_it_is_named(
     assert models.choose(named, free, cores, line_ms=line_ms) == models.Choice(chosen, why)
 
 
+@pytest.mark.parametrize(
+    ("words", "chosen"), [("flags : avx avx2", models.LARGE_MODEL), ("flags : avx", models.SMALL_MODEL)]
+)
+def test_without_fast_products_the_large_model_needs_more_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, chosen: str
+) -> None:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
+    monkeypatch.delenv("LACUNA_MODEL", raising=False)
+    monkeypatch.setattr(models.machine, "free_memory", lambda: 6 << 30)
+    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
+    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 0)
+    told = tmp_path / "cpuinfo"
+    told.write_text(words)
+    monkeypatch.setattr(models.machine, "PROCESSORS", told)
+    assert models.suited().name == chosen
+
+
 def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     free = 16 << 30
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     monkeypatch.delenv("LACUNA_MODEL", raising=False)
-    monkeypatch.setattr(models, "_free_memory", lambda: free)
-    monkeypatch.setattr(models, "num_cores", lambda: 2)
-    monkeypatch.setattr(models.memory, "free_on_gpu", lambda: 0)
+    monkeypatch.setattr(models.machine, "free_memory", lambda: free)
+    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
+    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 0)
     large, small = (models.location(models.find(name)) for name in (models.LARGE_MODEL, models.SMALL_MODEL))
     assert models.default() == models.suited()
     assert models.default().name == models.LARGE_MODEL
@@ -117,7 +134,7 @@ def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytes
     assert models.default().name == "qwen2.5-coder-7b"  # a start, if a slow one
     large.touch()
     assert models.default().name == models.LARGE_MODEL
-    monkeypatch.setattr(models.memory, "free_on_gpu", lambda: 80 << 30)
+    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 80 << 30)
     assert models.default().name == "qwen2.5-coder-7b"
     largest.unlink()
     assert models.default().name == models.LARGE_MODEL

@@ -29,7 +29,7 @@ def test_runs_give_each_key_its_distance(by: list[int]) -> None:
 CODE = """
 from pathlib import Path
 import torch
-from lacuna_model.hub import memory
+from lacuna_model.hub import machine
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 
@@ -38,7 +38,7 @@ CONFIG = ModelConfig(24, 896, 4864, 14, 2, 64, 1000, 1e6)
 def own():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
 
-memory.reuse_freed()
+machine.reuse_freed()
 arenas, between, before = [], [], own()
 for _ in range(12):
     arena = Arena(CONFIG, torch.device("cpu"), torch.bfloat16)

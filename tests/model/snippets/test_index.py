@@ -95,6 +95,18 @@ def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: 
         index.stop()
 
 
+def test_a_change_of_a_file_that_is_not_read_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("log.py\n")
+    (tmp_path / "a.py").write_text("first = 1\n")
+    index = build(tmp_path)
+    index.refresh()
+    before = index.similar
+    (tmp_path / "log.py").write_text("x = 1\n")
+    index.changed("log.py")
+    index.refresh()
+    assert index.similar is before
+
+
 def test_a_file_that_is_saved_during_a_scan_is_known_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, scan = build(tmp_path), index_module.scan
     for number in range(60):

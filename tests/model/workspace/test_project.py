@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_model.files.opening import find_root
+from lacuna_model.files.opening import find_root, read_within
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import longest_match
@@ -28,9 +28,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
+def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path / getattr(request, "param", "project")
+    folder.mkdir(parents=True)
     (folder / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
     return folder
 
@@ -99,6 +99,26 @@ def test_secrets_and_files_outside_are_never_indexed(project: Project, root: Pat
     assert follows(project, "name") == ""
 
 
+def test_what_is_left_out_is_not_opened_when_it_changes(
+    project: Project, root: Path, monkeypatch: pytest.MonkeyPatch, follows: Callable[..., str]
+) -> None:
+    opened = list[str]()
+
+    def read(root: Path, file: Path, limit: int) -> bytes | None:
+        opened.append(file.name)
+        return read_within(root, file, limit)
+
+    (root / ".gitignore").write_text("app.log\n")
+    project.read(PATIENCE)
+    monkeypatch.setattr("lacuna_model.files.scanning.read_within", read)
+    for name in (".env", "app.log", "new.py"):
+        (root / name).write_text("value = total + 1\n")
+        project._look(str(root / name))
+    assert opened == ["new.py"]
+    assert follows(project, "value =").startswith(" total")
+
+
+@pytest.mark.parametrize("root", ["project", ".venv/src/project"], indirect=True)
 def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Callable[..., str]) -> None:
     project.follow()
     until(lambda: project.is_read)

@@ -11,7 +11,7 @@ from tests.model.llama import shapes
 
 from lacuna_kernels import compiling, gpu, native
 from lacuna_model.fim import measuring
-from lacuna_model.hub import memory, models
+from lacuna_model.hub import machine, models
 from lacuna_model.llama import library
 from lacuna_server.cli import doctor as checks
 
@@ -148,7 +148,7 @@ def test_the_reader_of_a_file_is_named_with_its_devices(
 
 def test_the_device_and_the_time_of_a_line_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LACUNA_MODEL", models.LARGE_MODEL)
-    monkeypatch.setattr(memory, "free_on_gpu", lambda: 0)
+    monkeypatch.setattr(machine, "free_on_gpu", lambda: 0)
     assert checks.reader().detail == "Lacuna's own layers on cpu, not measured"
     measuring.learn(420.0, models.LARGE_WEIGHTS)
     assert checks.reader().detail == "Lacuna's own layers on cpu, 0.42 s a line"

@@ -152,9 +152,9 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
     from lacuna_server.cli import setup
 
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
-    monkeypatch.setattr(models, "_free_memory", lambda: 16 << 30)
-    monkeypatch.setattr(models, "num_cores", lambda: 2)
-    monkeypatch.setattr(models.memory, "free_on_gpu", lambda: 0)
+    monkeypatch.setattr(models.machine, "free_memory", lambda: 16 << 30)
+    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
+    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 0)
     monkeypatch.delenv("LACUNA_MODEL")
     monkeypatch.setattr(models, "DEFAULT", models.default())
     assert models.DEFAULT.name == models.LARGE_MODEL

@@ -51,6 +51,16 @@ async def test_slots_are_committed_step_by_step_and_the_steps_can_be_replayed() 
         await expect(page.locator("#position")).to_have_text("result")
 
 
+async def test_a_run_that_was_cancelled_says_nothing_in_the_next_one() -> None:
+    async with playground() as page:
+        gaps = await page.locator("#backdrop .gap").count()
+        await page.evaluate("""() => {
+          for (const id of ["fill", "back", "fill"]) document.getElementById(id).click();
+        }""")
+        await expect(page.locator("#canvas .fill")).to_have_count(gaps)
+        await expect(page.locator("#message.bad")).to_have_count(0)
+
+
 async def test_gaps_are_marked_with_the_mouse_and_with_keys() -> None:
     async with playground() as page:
         await page.click("#clear")

@@ -117,6 +117,7 @@ class PackageIndex:
         self._asked: set[tuple[_Place, str]] = set()
         self._wanted: set[tuple[Import | str, ...]] = set()
         self._members: frozenset[str] | None = None
+        self._version = 0  # of the members
         self._size, self._spent, self._looks_at = 0, 0.0, 0.0
         self._background = Background("lacuna-packages", self._work)
 
@@ -146,12 +147,15 @@ class PackageIndex:
     @property
     def members(self) -> frozenset[str]:
         """The names that anything read so far has behind a dot: those of modules and of their classes."""
-        if self._members is None:
+        found, version = self._members, self._version
+        if found is None:
             known = [source.names for source in list(self._sources.values())]
             own = (name for names in known for name in (*names.names, *names.imported))
             inner = (name for names in known for members in names.members.values() for name in members)
-            self._members = frozenset((*own, *inner))
-        return self._members
+            found = frozenset((*own, *inner))
+            if version == self._version:  # no module came meanwhile, in the thread that reads them
+                self._members = found
+        return found
 
     def want(self, imports: Sequence[Import], language: str, folder: str) -> None:
         """Read the modules that a file in ``folder`` of the workspace imports names from."""
@@ -230,7 +234,7 @@ class PackageIndex:
         for place in old:
             self._size -= self._sources.pop(place).size
         if is_other or old:
-            self._members = None
+            self._version, self._members = self._version + 1, None
             self._missing.clear()
             self._asked.clear()
             self._wanted.clear()
@@ -299,7 +303,8 @@ class PackageIndex:
                 self._missing.clear()
             self._missing.add(place)
             return None
-        self._sources[place], self._members = source, None
+        self._sources[place] = source
+        self._version, self._members = self._version + 1, None
         self._size += source.size
         while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
             self._size -= self._sources.pop(next(iter(self._sources))).size

@@ -1,5 +1,6 @@
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_a_name_is_found_where_its_package_takes_it_from(packages: PackageIndex)
     assert (found.path, found.signature) == ("paper/_sheets.pyi", "class Sheet(Flat)")
     assert found.members == {"cut": "def cut(at: int) -> Sheet"}
     assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
+
+
+def test_a_module_that_is_read_while_members_are_collected_is_not_lost(packages: PackageIndex) -> None:
+    class Late(dict[Any, Any]):
+        def values(self) -> Any:
+            found = list(super().values())
+            if not found:  # the thread that reads them is faster just now
+                packages.named(Import("paper", "Sheet"), "python", "")
+            return found
+
+    packages._sources = Late()
+    assert "cut" not in packages.members
+    assert "cut" in packages.members
 
 
 def test_stubs_come_first(packages: PackageIndex) -> None:

@@ -1,4 +1,4 @@
-"""Freed memory goes back to the operating system; memory in use stays."""
+"""Freed memory goes back to the operating system, memory in use stays; containers have limits."""
 
 import ctypes
 import errno
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from lacuna_model.hub import memory
+from lacuna_model.hub import machine
 
 
 class Node:
@@ -23,7 +23,7 @@ class Node:
 
 def test_an_object_with_no_reference_but_its_own_is_freed() -> None:
     gone, kept = weakref.ref(Node()), Node()
-    memory.give_back_freed()
+    machine.give_back_freed()
     assert gone() is None
     assert kept.itself is kept
 
@@ -38,7 +38,7 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     blocks = [bytes(block) if place % 50 else block for place, block in enumerate(blocks)]
     before = resident()
     del blocks[1::2], blocks[1::2]
-    memory.give_back_freed()
+    machine.give_back_freed()
     assert resident() < before - 50_000
 
 
@@ -46,15 +46,15 @@ def test_an_allocation_that_failed_is_told_from_other_errors() -> None:
     for allocate in (lambda: bytearray(1 << 60), lambda: torch.empty(1 << 60)):
         with pytest.raises((MemoryError, RuntimeError)) as failed:
             allocate()
-        assert memory.ran_out(failed.value)
-    assert memory.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
-    assert memory.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
+        assert machine.ran_out(failed.value)
+    assert machine.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert machine.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
     damaged = ValueError("a damaged file")
     damaged.__cause__ = OSError(errno.ENOMEM, "Cannot allocate memory")
-    assert memory.ran_out(damaged)
-    assert not memory.ran_out(OSError(errno.ENOENT, "No such file"))
-    assert not memory.ran_out(RuntimeError("shapes do not match"))
-    assert not memory.ran_out(ValueError("can't allocate memory"))
+    assert machine.ran_out(damaged)
+    assert not machine.ran_out(OSError(errno.ENOENT, "No such file"))
+    assert not machine.ran_out(RuntimeError("shapes do not match"))
+    assert not machine.ran_out(ValueError("can't allocate memory"))
 
 
 class Driver:
@@ -83,12 +83,12 @@ class Driver:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, driver: Driver, visible: str | None = None, torch: str = "2.13.0") -> int:
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: driver)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: torch)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    free = memory.free_on_gpu()
+    free = machine.free_on_gpu()
     assert driver.open == 0
     return free
 
@@ -115,5 +115,33 @@ def test_a_machine_without_a_driver_has_none(monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.13.0")
-    monkeypatch.setattr(memory.ctypes, "CDLL", missing)
-    assert memory.free_on_gpu() == 0
+    monkeypatch.setattr(machine.ctypes, "CDLL", missing)
+    assert machine.free_on_gpu() == 0
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a process's control group inside another one."""
+    (tmp_path / "cgroup").write_text("0::/outer/inner\n")
+    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "GROUPS", tmp_path / "fs")
+    inner = tmp_path / "fs/outer/inner"
+    inner.mkdir(parents=True)
+    for folder in (inner, inner.parent):
+        (folder / "memory.max").write_text("max\n")
+        (folder / "cpu.max").write_text("max 100000\n")
+    return inner
+
+
+def test_a_container_limits_memory_and_cores(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "num_processors", lambda: 8)
+    assert machine.num_cores() == 8
+    free = machine.free_memory()
+    (groups / "memory.max").write_text(f"{100 << 20}\n")
+    (groups / "memory.current").write_text(f"{60 << 20}\n")
+    (groups / "memory.stat").write_text(f"anon 1\ninactive_file {20 << 20}\n")
+    (groups.parent / "cpu.max").write_text("150000 100000\n")
+    assert machine.num_cores() == 2
+    assert machine.free_memory() == min(free, 60 << 20)
+    (groups.parent / "cpu.max").write_text("50000 100000\n")
+    assert machine.num_cores() == 1

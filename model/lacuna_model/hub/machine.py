@@ -1,4 +1,4 @@
-"""Memory: of the process, where glibc keeps what is free or returns it, and of the GPU, as its driver says.
+"""The machine: its memory, which glibc keeps or returns, that of the GPU, as its driver says, and its processors.
 
 Loads no torch, which takes seconds: a worker and the choice of a model need it before.
 """
@@ -6,9 +6,11 @@ Loads no torch, which takes seconds: a worker and the choice of a model need it 
 import ctypes
 import errno
 import gc
+import math
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 # Torch has a type for the memory of a GPU alone.
 TORCH_TYPES, TORCH_WORDS = frozenset({"OutOfMemoryError"}), ("can't allocate memory", "out of memory")
@@ -100,3 +102,68 @@ def _torch_uses_gpus() -> bool:
         return not importlib.metadata.version("torch").endswith("+cpu")
     except importlib.metadata.PackageNotFoundError:
         return False
+
+
+PROCESSORS = Path("/proc/cpuinfo")
+OWN_GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+
+def _control_groups() -> list[Path]:
+    """The folders of this process's control group (version 2) and of those around it; none where there is none."""
+    try:
+        lines = OWN_GROUP.read_text("utf-8").splitlines()
+    except OSError:
+        return []
+    own = [GROUPS / line.removeprefix("0::").lstrip("/") for line in lines if line.startswith("0::")]
+    return [group for one in own for group in (one, *one.parents) if group == GROUPS or GROUPS in group.parents]
+
+
+def _memory_left(group: Path) -> float:
+    """The bytes that a control group may still take; infinite without a limit."""
+    try:
+        most, used = (int((group / name).read_text("ascii")) for name in ("memory.max", "memory.current"))
+        counts = dict(line.split() for line in (group / "memory.stat").read_text("ascii").splitlines())
+        return max(most - used + int(counts.get("inactive_file", 0)), 0)
+    except (OSError, ValueError):  # "max" is no number
+        return math.inf
+
+
+def _core_quota(group: Path) -> float:
+    """The cores that a control group may use; infinite without a limit."""
+    try:
+        quota, period = (group / "cpu.max").read_text("ascii").split()
+        return int(quota) / int(period)
+    except (OSError, ValueError):
+        return math.inf
+
+
+def free_memory() -> int:
+    """Bytes of free memory, in a container what it may take; else of all memory, or 0 where the system tells none."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(min([int(line.split()[1]) << 10, *map(_memory_left, _control_groups())]))
+    except (OSError, ValueError):
+        pass
+    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
+    return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else 0
+
+
+def num_processors() -> int:
+    """The processors that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def num_cores() -> int:
+    """The processors that this process may keep busy: a container may have a quota of their time."""
+    return max(math.ceil(min([num_processors(), *map(_core_quota, _control_groups())])), 1)
+
+
+def has_fast_products() -> bool:
+    """Whether the processor multiplies in 8 bit, without which weights are in float32; True where no one tells."""
+    try:
+        words = set(PROCESSORS.read_text("utf-8", errors="replace").split())
+    except OSError:
+        return True
+    return not words.isdisjoint(("avx2", "asimddp"))
