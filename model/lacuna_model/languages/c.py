@@ -91,7 +91,7 @@ _C_FITS: dict[str, Predicate] = {
 _C_LASTING = frozenset({"top", "macro", "type"})
 _C_QUOTING = kinds(
     "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
-    "preproc_call"
+    "preproc_call attribute"
 )
 
 
@@ -205,7 +205,7 @@ _CPP_SCOPES = (
     _C_SCOPES
     | _CPP_OWN
     | kinds("declaration_list template_parameter_list optional_parameter_declaration alias_declaration")
-    | kinds("if_statement while_statement switch_statement")
+    | kinds("if_statement while_statement switch_statement requires_expression template_instantiation")
 )
 
 CPP = Language(

@@ -152,8 +152,16 @@ def _can_be_merged(value: yaml.Node) -> bool:
     return all(isinstance(one, yaml.MappingNode) for one in merged)
 
 
-def _yaml_document(text: str) -> object:
-    return yaml.load(text, _Unmerged)
+def _without_value(loader: Any, suffix: str, node: yaml.Node) -> None:
+    """The value of a tag that only an application knows."""
+
+
+_Unmerged.add_multi_constructor("!", _without_value)
+_Unmerged.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
+
+
+def _yaml_documents(text: str) -> object:
+    return list(yaml.load_all(text, _Unmerged))
 
 
 def _yaml_stream(text: str) -> object:
@@ -185,6 +193,6 @@ YAML = Language(
         {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", until="flow_mapping")},
         kinds("block_mapping flow_mapping"),
     ),
-    strict=StrictParsers((_yaml_document, _yaml_stream), _YAML_NEUTRAL, 20_000),
+    strict=StrictParsers((_yaml_documents, _yaml_stream), _YAML_NEUTRAL, 20_000),
     breaks_parser=_breaks_scanner,
 )

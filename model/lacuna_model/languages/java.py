@@ -49,6 +49,18 @@ _JAVA_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
 """
+_EXPRESSIONS = one_of(
+    "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
+)
+
+
+def _is_statement(expression: Node) -> bool:
+    """Whether an expression may be a statement, or is the value of an arrow in a switch."""
+    statement = expression.parent
+    in_rule = statement is not None and statement.parent is not None and statement.parent.type == "switch_rule"
+    return in_rule or _EXPRESSIONS(expression)
+
+
 _JAVA_FITS: dict[str, Predicate] = {
     "stray": never,
     "top": one_of(
@@ -57,9 +69,7 @@ _JAVA_FITS: dict[str, Predicate] = {
     ),
     "main": text_matches(rb"main"),  # others are tolerated where the file has more of them outside of classes
     "modifiers": distinct,
-    "statement": one_of(
-        "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
-    ),
+    "statement": _is_statement,
     "class": of_its_name,
     "line": lambda node: (node.text or b"").startswith(b'"""') or ONE_LINE(node),
     "escape": text_matches(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
@@ -103,6 +113,7 @@ JAVA = Language(
         _JAVA_ROLES,
         _JAVA_SCOPES,
         walls=_JAVA_WALLS,
+        members=kinds("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
         ordered=True,
     ),
     definitions=("java",),
@@ -110,27 +121,34 @@ JAVA = Language(
 
 
 def _unless_partial(holder: Node, _child: Node) -> int:
-    """The weight of a type or method, 0 for one that is ``partial`` and may have several parts."""
-    return 0 if any(one.text == b"partial" for one in holder.children) else CLASH
+    """The weight of a type or method: 0 for one that is ``partial`` and may have several parts.
+
+    A static constructor never clashes.
+    """
+    words = {one.text for one in holder.children}
+    if holder.type == "constructor_declaration" and b"static" in words:
+        return -CLASH
+    return 0 if b"partial" in words else CLASH
 
 
 _CSHARP_WALLS = kinds(
     "method_declaration constructor_declaration local_function_statement lambda_expression declaration_list "
     "anonymous_method_expression accessor_declaration operator_declaration compilation_unit "
-    "enum_member_declaration_list delegate_declaration class_declaration record_declaration struct_declaration"
+    "enum_member_declaration_list delegate_declaration class_declaration record_declaration struct_declaration "
+    "conversion_operator_declaration indexer_declaration destructor_declaration property_declaration "
+    "preproc_if preproc_elif preproc_else"
 )
+_CSHARP_SIGNATURE = "explicit_interface_specifier parameters type_parameters type_parameter_list"
 _CSHARP_ROLES = {
     **dict.fromkeys(
-        kinds(
-            "variable_declarator parameter catch_declaration declaration_expression property_declaration "
-            "enum_member_declaration"
-        ),
+        kinds("variable_declarator parameter catch_declaration declaration_expression enum_member_declaration"),
         Role(),
     ),
+    "property_declaration": Role(signature="explicit_interface_specifier"),
     "foreach_statement": Role("left", within=True),
     **dict.fromkeys(
         kinds("method_declaration constructor_declaration"),
-        Role(space="method", signature="parameters type_parameters type_parameter_list", weight=_unless_partial),
+        Role(space="method", signature=_CSHARP_SIGNATURE, weight=_unless_partial),
     ),
     **dict.fromkeys(
         kinds("class_declaration struct_declaration interface_declaration record_declaration enum_declaration"),
@@ -138,8 +156,8 @@ _CSHARP_ROLES = {
     ),
 }
 _CSHARP_SCOPES = _CSHARP_WALLS | kinds(
-    "block for_statement foreach_statement using_statement fixed_statement switch_body switch_expression_arm "
-    "catch_clause"
+    "block for_statement foreach_statement while_statement using_statement fixed_statement switch_body "
+    "switch_expression_arm catch_clause"
 )
 
 CSHARP = Language(
@@ -153,6 +171,7 @@ CSHARP = Language(
         _CSHARP_ROLES,
         _CSHARP_SCOPES,
         walls=_CSHARP_WALLS,
+        members=kinds("declaration_list"),
     ),
     definitions=("csharp",),
 )

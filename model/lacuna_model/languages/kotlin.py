@@ -20,13 +20,15 @@ _LEXICON = Lexicon(
     tails=((b"do", b" while (x)"), (b"try", b" finally {}")),
     terminator=b"",
 )
+# The grammar has `break`, `continue` and the truth values as names, too.
 _WORDS = (
-    "as break class continue do else false for fun if in interface is object package return super this throw true "
-    "try typealias val var when while"
+    "as class do else for fun if in interface is object package return super this throw try typealias val var when "
+    "while"
 )
+_QUOTING = kinds("navigation_expression")  # X::class
 _SCOPES = kinds(
     "source_file class_body enum_class_body function_declaration lambda_literal anonymous_function block "
-    "class_parameters for_statement catch_block when_entry"
+    "class_parameters for_statement catch_block when_entry function_type secondary_constructor"
 )
 _ROLES = {
     **dict.fromkeys(kinds("class_parameter parameter enum_entry"), Role("")),
@@ -39,7 +41,7 @@ KOTLIN = Language(
     "tree_sitter_kotlin",
     aliases=("kt",),
     lexicon=_LEXICON,
-    rules=Rules(reserved=_WORDS),
+    rules=Rules(reserved=_WORDS, quoting=_QUOTING),
     declarations=Declarations("identifier", _ROLES, _SCOPES),
     definitions=("kotlin",),
 )

@@ -42,7 +42,7 @@ class Declarations:
     ``names`` are the kinds of nodes that are names, ``roles`` the nodes that declare them, ``through`` the nodes that
     may lie between (with the field that leads to the name), ``scopes`` the nodes where declarations end. A scope of
     ``bodies`` is that of the ``owners`` around it. With ``walls``, names of inner scopes clash with those of outer
-    scopes up to there; if they are ``ordered``, only with earlier ones.
+    scopes up to there; if they are ``ordered``, only with earlier ones. Names of ``members`` may be used again within.
     """
 
     names: str
@@ -52,6 +52,7 @@ class Declarations:
     bodies: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
     walls: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
     ordered: bool = False
 
 

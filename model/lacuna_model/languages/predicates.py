@@ -183,6 +183,10 @@ def macro(node: Node) -> bool:
     return False
 
 
+# Comments and strings of C.
+_PROSE = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+
+
 def type_name(used: bytes = USED) -> Predicate:
     """Allow a name as a type only if the function around it, if any, does not use it as a variable."""
 
@@ -190,7 +194,7 @@ def type_name(used: bytes = USED) -> Predicate:
         function = _nearest(name, "function_definition")
         if function is None:
             return True
-        text, word = function.text or b"", re.escape(name.text or b"")
+        text, word = _PROSE.sub(b" ", function.text or b""), re.escape(name.text or b"")
         if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
             return True
         return not re.search(b"%b%b(?:%b)|%b" % (NO_NAME, word, used, VARIABLE % word), text)

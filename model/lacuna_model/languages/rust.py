@@ -47,13 +47,16 @@ _RUST_WORDS = (
     "as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref return "
     "static struct trait true type unsafe use where while async await dyn"
 )
-_RUST_QUOTING = kinds("token_tree lifetime")
+_RUST_QUOTING = kinds("token_tree token_tree_pattern token_repetition token_repetition_pattern attribute lifetime")
 
 
 def _weight(item: Node, _child: Node) -> int:
     """The weight of an item, which never clashes after an attribute: that may choose between two items."""
     before = item.prev_named_sibling
-    return -CLASH if before is not None and before.type == "attribute_item" else CLASH
+    while before is not None and before.type in ("line_comment", "block_comment"):
+        before = before.prev_named_sibling
+    attributes = [before, *item.children]
+    return -CLASH if any(one is not None and one.type == "attribute_item" for one in attributes) else CLASH
 
 
 _RUST_ROLES = {
@@ -62,13 +65,13 @@ _RUST_ROLES = {
         kinds("struct_item enum_item union_item trait_item type_item mod_item"), Role(space="type", weight=_weight)
     ),
     **dict.fromkeys(kinds("field_declaration enum_variant"), Role(space="member", weight=_weight)),
-    "field_initializer": Role("field", "key"),
+    "field_initializer": Role("field", "key", weight=_weight),
     "shorthand_field_initializer": Role("", "key"),
-    "parameter": Role("pattern", "parameter"),
+    "parameter": Role("pattern", "parameter", weight=_weight),
 }
 _RUST_SCOPES = kinds(
     "source_file declaration_list block function_item function_signature_item closure_expression "
-    "field_declaration_list enum_variant_list field_initializer_list"
+    "field_declaration_list enum_variant_list field_initializer_list function_type"
 )
 
 RUST = Language(

@@ -65,7 +65,7 @@ _PHP_ROLES = {
 }
 _PHP_SCOPES = kinds(
     "program compound_statement declaration_list enum_declaration_list function_definition method_declaration "
-    "anonymous_function arrow_function namespace_definition"
+    "anonymous_function arrow_function namespace_definition property_hook"
 )
 
 PHP = Language(

@@ -98,7 +98,8 @@ def identifier_faults(filled: FilledTree) -> frozenset[Fault]:
             node = tree.root_node.descendant_for_byte_range(*match.span())
             if node is not None and node.child_count == 0 and node.type.endswith("identifier"):
                 name = text[node.start_byte : node.end_byte].decode(errors="replace")
-                if not re.sub(r"[$@#]", "_", name).isidentifier():
+                bare = re.sub(r"[$@#-]", "_", name.rstrip("?!"))
+                if not (name.startswith("`") or bare.isidentifier()):
                     found.add(Fault("ERROR", node.start_byte, node.end_byte))
     return frozenset(found)
 

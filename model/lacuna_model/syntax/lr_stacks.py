@@ -102,10 +102,11 @@ class ParseTable(GrammarTables):
         """The stacks after a symbol whose terminals no tree shows, such as the inside of a string."""
         found, waiting = list[Stack](), {stack: 0}  # each with the reductions that led to it
         for way in (ways := list(waiting)):
+            actions = list(self._does[way[-1]].values())
             if state := self._goes[way[-1]].get(symbol):
                 found.append((*way, state))
-                continue
-            known = dict.fromkeys(chain.from_iterable(self._does[way[-1]].values()))
+                actions = [several for several in actions if len(several) > 1]  # ambiguities
+            known = dict.fromkeys(chain.from_iterable(actions))
             for action in known if waiting[way] < MAX_REDUCTIONS else ():
                 reduced = self.reduce(way, action) if action.kind == REDUCE else None
                 if reduced is not None and reduced not in waiting:

@@ -102,7 +102,7 @@ class Repeated:
         while around is not None and around.type not in self._own.walls:
             around = self._scope(around.parent)
             if around == outer.scope:
-                return True
+                return around.type not in self._own.members
         return False
 
     def _wall(self, scope: Node) -> Node:

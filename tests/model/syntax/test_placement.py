@@ -70,7 +70,7 @@ def test_words_after_a_fill_are_checked_too() -> None:
     ("language", "before", "after", "fill"),
     [
         ("javascript", "open('a', , b);\nrun('c", "\nrun('d', 'e');\n", "');"),
-        ("java", "class A {\n  int s(Object o) { return switch (o) { default -> 0; }; }\n  int a ", "\n  int b;\n}\n",
+        ("java", "class A {\n  void s() { 1 + 2; }\n  int a ", "\n  int b;\n}\n",
          "= 1;"),
         ("tsx", "const a = <b>c ", "</d>;\n", "e"),
         ("tsx", "const a = <b>c</d>;\nconst e = ", ";\n", "1"),
