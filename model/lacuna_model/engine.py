@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from functools import reduce
 
 from msgspec.structs import replace
 
@@ -213,7 +212,7 @@ class Engine:
                 found = yield from among(filling, tuple(fills), len(regions))
                 for _ in () if request.writes else opened.read(texts):
                     yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
-                stats = _add(stats, found.stats)
+                stats += found.stats
                 if found.fills is None:
                     break
                 fills += found.fills
@@ -256,7 +255,7 @@ class Engine:
         with self.sessions.running(document) if by_rows else self._instructed(document) as session:
             editor = Editor(self.model, session, request, known, deadline)
             result = yield from editor.edited()
-        return replace(result, stats=reduce(_add, editor.stats, FillStats()))
+        return replace(result, stats=sum(editor.stats, FillStats()))
 
     def _chat(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Answer a chat."""
@@ -303,13 +302,3 @@ def _check(request: InfillRequest) -> None:
     region_groups.check(request.regions, request.text.encode())
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
-
-
-def _add(total: FillStats, part: FillStats) -> FillStats:
-    """The stats of the earlier groups with those of one more group added."""
-    sums = {
-        name: getattr(total, name) + getattr(part, name)
-        for name in FillStats.__struct_fields__
-        if name not in ("constrained", "model")
-    }
-    return FillStats(**sums, constrained=part.constrained, model=part.model)

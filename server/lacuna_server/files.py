@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +136,13 @@ def unwritable(path: Path) -> str:
     return f"has {status.st_nlink} hard links, and the others would keep the old text" if status.st_nlink > 1 else ""
 
 
+def check_writable(paths: Iterable[Path]) -> None:
+    """Raises RequestError for the first file that must not be replaced, before any work is done for it."""
+    for path in paths:
+        if reason := unwritable(path):
+            raise RequestError(f"{path} {reason}; nothing was written")
+
+
 def write(document: FileText, text: str) -> None:
     """Replaces the content of the document's file by ``text`` in one atomic step.
 
@@ -143,14 +150,14 @@ def write(document: FileText, text: str) -> None:
     read, is read-only, has other hard links or cannot be written.
     """
     if reason := unwritable(document.path):
-        raise RequestError(f"{document.path} {reason}; nothing was written")
+        raise RequestError(f"{document.path} {reason}; it was not written")
     try:
         target = document.path.resolve(strict=True)
         with atomic.replacing(target, private=True) as stream:
             stream.write(text.encode())
             keep_owner_and_mode(stream.fileno(), document.status)
             if _identity(target.stat()) != _identity(document.status):
-                raise RequestError(f"{document.path} has changed since it was read; nothing was written")
+                raise RequestError(f"{document.path} has changed since it was read; it was not written")
     except OSError as error:
         raise RequestError(f"cannot write {document.path}: {error.strerror or error}") from error
 

@@ -47,6 +47,21 @@ def test_the_snippets_are_reported_as_json(project: Path, capfd: pytest.CaptureF
     assert 0 < only["tokens"] == answer["tokens"] <= 300
 
 
+def test_outside_of_a_project_it_shows_what_the_file_names_beside_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("ledger.py", "other.py", "sub/third.py"):
+        (tmp_path / name).write_text("def rows(day):\n    return []\n")
+    (tmp_path / "main.py").write_text("import ledger\n\nfound = ledger.\n")
+    (tmp_path / "alone.py").write_text("x = 1\n")
+    code, out, _ = lacuna(capfd, tmp_path / "main.py", "--at", "3:15", "--json")
+    assert (code, [one["path"] for one in json.loads(out)["snippets"]]) == (0, ["ledger.py"])
+    code, out, err = lacuna(capfd, tmp_path / "alone.py", "--at", "1:4")
+    assert (code, out) == (0, "")
+    assert err.endswith("alone.py is in no project, and names no file beside it\n")
+
+
 def test_an_unsaved_text_is_read_from_stdin(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -312,6 +312,15 @@ class FillStats(msgspec.Struct, frozen=True):
     model: str = ""
     unread: int = 0
 
+    def __add__(self, part: "FillStats") -> "FillStats":
+        """The stats of a fill in parts, with those of one more."""
+        sums = {
+            name: getattr(self, name) + getattr(part, name)
+            for name in self.__struct_fields__
+            if name not in ("constrained", "model")
+        }
+        return FillStats(**sums, constrained=part.constrained, model=part.model)
+
 
 class InfillResult(msgspec.Struct, frozen=True):
     """The result of a fill: ``fills`` has one text per region, which is the old one where no valid fill was found.

@@ -14,6 +14,8 @@ from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snip
 from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.snippets.defined import beside
+from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.options import (
@@ -51,7 +53,11 @@ def context(
     document = files.read(file) if not stdin else files.read_stdin(file)
     offset = files.offset_at(document, at)
     path = file.resolve()
-    root = workspace.resolve() if workspace else find_root(path) or path.parent
+    root = workspace.resolve() if workspace else find_root(path)
+    if root is None:
+        chosen = beside(path, document.text, offset, language, tokenizer=PieceCounter(), budget=budget)
+        why = "" if chosen else f"{file} is in no project, and names no file beside it"
+        return _tell(chosen, why, path.parent, budget, json_output=json_output)
     if not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
     request = InfillRequest(
@@ -68,6 +74,11 @@ def context(
             chosen, why = result.snippets, result.message
         else:
             chosen, why = choose(request, budget, model or DEFAULT_MODEL)
+    _tell(chosen, why, root, budget, json_output=json_output)
+
+
+def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_output: bool) -> None:
+    """Print the snippets, or why there are none."""
     if json_output:
         output.print_json(_report(chosen, why, workspace=root, budget=budget))
         return

@@ -9,11 +9,20 @@ import msgspec
 import typer
 
 from lacuna_model.commands import output
-from lacuna_model.commands.program import JsonOption
+from lacuna_model.commands.program import BAD_INPUT, JsonOption
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName, Status
+from lacuna_model.core.params import (
+    DecodeOptions,
+    FillGaps,
+    FillStats,
+    InfillRequest,
+    InfillResult,
+    Region,
+    ScheduleName,
+    Status,
+)
 from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.format import PieceCounter
@@ -123,8 +132,10 @@ def fill(
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
     options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
-    _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive)
+    _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive, each=each)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
+    if write or interactive:
+        files.check_writable(document.path for document in documents)
     requests = [
         _request(
             document,
@@ -139,9 +150,10 @@ def fill(
     if not no_workspace:
         requests = [request if request.workspace else _with_named(request) for request in requests]
     pairs = list(zip(documents, requests, strict=True))
+    unwritten = 0
     with engines.opened(model, service) as (engine, name):
         if interactive:
-            usable = _ask(engine, pairs, watch=watch)
+            usable, unwritten = _ask(engine, pairs, watch=watch)
         else:
             usable = True
             for document, request in pairs:
@@ -156,7 +168,9 @@ def fill(
                     if len(request.regions) > 1 and not each:
                         output.say(f"lacuna fill --each {document.path} fills the gaps that can be filled")
                 if result.status != "no_valid_fill" or each:
-                    _deliver(document, request, result, write=write, json_output=json_output)
+                    unwritten += not _deliver(document, request, result, write=write, json_output=json_output)
+    if unwritten:
+        raise typer.Exit(BAD_INPUT)
     if not usable:
         raise typer.Exit(FAILED)
 
@@ -169,10 +183,13 @@ def _options(
     )
 
 
-def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool) -> None:
+def _check(
+    paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool, each: bool
+) -> None:
     """Raises RequestError for files and options that do not fit together."""
-    if interactive and json_output:
-        raise RequestError("--interactive asks at every gap; it cannot be combined with --json")
+    if interactive and (json_output or each):
+        other = "--json" if json_output else "--each"
+        raise RequestError(f"--interactive asks at every gap; it cannot be combined with {other}")
     if len(paths) > 1 and not (changes or json_output):
         raise RequestError("several files need --write, --json or --interactive")
     if STDIN in paths and (len(paths) > 1 or changes):
@@ -185,19 +202,29 @@ def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: 
 
 def _deliver(
     document: FileText, request: InfillRequest, result: InfillResult, *, write: bool, json_output: bool
-) -> None:
-    """Writes or prints the filled file."""
+) -> bool:
+    """Writes or prints the filled file; returns False where it cannot be written."""
     text = request.filled(result.fills)
-    if write:
-        files.write(document, text)
+    is_done = not write or _written(document, text)
     if json_output:
-        return
+        return is_done
     if write:
         terminal.print_diff(document, text)
     elif document.path == STDIN:
         output.print_exact(text)
     else:
         terminal.print_document(document, request, result.fills)
+    return is_done
+
+
+def _written(document: FileText, text: str) -> bool:
+    """Writes a file; says why and returns False where that cannot be done, so that others are."""
+    try:
+        files.write(document, text)
+    except RequestError as error:
+        output.say(str(error))
+        return False
+    return True
 
 
 def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
@@ -205,8 +232,11 @@ def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
     return f"{document.path}: " if len(pairs) > 1 else ""
 
 
-def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
-    """Asks for each gap, and writes the taken fills at the end; returns whether every document has a valid fill."""
+def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[bool, int]:
+    """Asks for each gap, and writes the taken fills at the end.
+
+    Returns whether every document has a valid fill, and how many files could not be written.
+    """
     from lacuna_server.cli.reviewing import Review
 
     review, usable = Review(), True
@@ -224,10 +254,8 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
             return run(engine, replace(document, text=other.text), other)
 
         texts.append((document, review.text(document, request, result.fills, again)))
-    for document, text in texts:
-        if text != document.text:
-            files.write(document, text)
-    return usable
+    unwritten = sum(not _written(document, text) for document, text in texts if text != document.text)
+    return usable, unwritten
 
 
 def _request(
@@ -265,7 +293,10 @@ def _with_named(request: InfillRequest) -> InfillRequest:
 
 
 def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
-    """Fills the regions and returns the result with the document's line endings, those of alternatives included."""
+    """Fills the regions and returns the result with the document's line endings, those of alternatives included.
+
+    A deadline that leaves every region as it was is no valid fill.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -279,25 +310,36 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
+    kept = region_groups.standing(request.text.encode(), request.regions)
+    if result.status == "deadline" and not request.rewrites and tuple(result.fills) == kept:
+        why = result.message or "the deadline ran out before anything valid was written"
+        return msgspec.structs.replace(result, status="no_valid_fill", alternatives=(), message=why)
     fills, *others = (files.adapted(document, request, one) for one in (result.fills, *result.alternatives))
     return msgspec.structs.replace(result, fills=fills, alternatives=tuple(others))
 
 
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
     """Fills one region after the other, and names those that have no valid fill and stay as they are."""
-    text, fills, last = document.text.encode(), [*region_groups.standing(document.text.encode(), request.regions)], None
-    left: list[str] = []
+    text = document.text.encode()
+    fills, results, left = [*region_groups.standing(text, request.regions)], list[InfillResult](), list[str]()
     for index, region in enumerate(request.regions):
         around, own = region_groups.text_for(text, request.regions, fills, range(index, index + 1), fills[index + 1 :])
         alone = msgspec.structs.replace(request, text=around.decode(), regions=tuple(own))
-        last = run(engine, replace(document, text=alone.text), alone, watch=watch)
-        if last.status == "no_valid_fill":
-            left.append(f"line {_line(document, region)}: {last.message or 'no valid fill found'}")
+        one = run(engine, replace(document, text=alone.text), alone, watch=watch)
+        results.append(one)
+        if one.status == "no_valid_fill":
+            left.append(f"line {_line(document, region)}: {one.message or 'no valid fill found'}")
         else:
-            fills[index] = last.fills[0]
-    assert last is not None
-    status = "no_valid_fill" if left else last.status
-    return msgspec.structs.replace(last, status=status, fills=tuple(fills), message="; ".join(left))
+            fills[index] = one.fills[0]
+    is_late = any(one.status == "deadline" for one in results)
+    return InfillResult(
+        "no_valid_fill" if left else "deadline" if is_late else "ok",
+        tuple(fills),
+        sum((one.stats for one in results), FillStats()),
+        "; ".join(left),
+        confidence=tuple(next(iter(one.confidence), ()) for one in results),
+        warnings=tuple(one.warning for one in results) if any(one.warning for one in results) else (),
+    )
 
 
 def _line(document: FileText, region: Region) -> int:

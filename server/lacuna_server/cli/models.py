@@ -53,10 +53,6 @@ def _default_name() -> str:
     return default().name
 
 
-def _suited_name() -> str:
-    return suited(layers.required(layers.read(Path()))).name
-
-
 NameArgument = Annotated[
     str,
     typer.Argument(
@@ -107,14 +103,13 @@ def show(name: NameArgument, json_output: JsonOption = False) -> None:
 @app.command()
 def pull(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="NAME",
-            help="The name of the model; by default, the one that suits this machine.",
-            default_factory=_suited_name,
+            help="The name of the model; by default, the one that suits this machine, which is measured.",
             show_default=False,
         ),
-    ],
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
     ] = False,
@@ -139,12 +134,21 @@ def pull(
     """
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
-    info = models.find(name)
+    settings = layers.required(layers.read(Path()))
+    if name is None and file is None and source is None and not (force or alone):
+        if not models.is_own(likely := suited(settings).name):
+            info = models.find(likely)
+            _announce(models.drafting(info.parameters) or info, False)
+        with progress_bar() as report:
+            chosen = fetched(settings, report).name
+        output.print_exact(f"{models.folder(chosen) or models.weights(chosen)}\n")
+        return
+    info = models.find(name or suited(settings).name)
     drafting = None if alone or file is not None else models.drafting(info.parameters)
     if file is None:
         _announce(info, force)
     if drafting is not None:
-        _announce(drafting, False, f", which drafts for {name} (--alone leaves it out),")
+        _announce(drafting, False, f", which drafts for {info.name} (--alone leaves it out),")
     with progress_bar() as report:
         path = fetch(info, drafting, report, force=force, source=source, file=file)
     output.print_exact(f"{path}\n")
@@ -219,6 +223,37 @@ def fetch(
     if drafting is not None:
         prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
     return path
+
+
+def fetched(found: Sequence[SettingsLayer], report: "Progress") -> Choice:
+    """The model for this machine, with its files in place.
+
+    The small model comes first: it drafts for the large one, and how fast it is tells whether the large one would be
+    fast enough, before that is downloaded.
+    """
+    from lacuna_model.hub import download
+
+    choice = suited(found)
+    if models.is_own(choice.name):
+        return choice
+    small = models.drafting(models.find(choice.name).parameters)
+    if small is not None and layers.model(found) == models.DEFAULT and models.line_ms() is None:
+        _measure(small, download.pull(small.name, report), report)
+        choice = models.suited()
+    info = models.find(choice.name)
+    fetch(info, models.drafting(info.parameters), report)
+    return choice
+
+
+def _measure(small: ModelInfo, path: Path, report: "Progress") -> None:
+    """Learn how fast this machine is. The form that was made for it goes, if the small model is only to draft."""
+    from lacuna_model.fim.loading import prepared_forms
+
+    before = prepared_forms(path)
+    prepare(small, path, report)
+    if models.suited().name != small.name:
+        for form in set(prepared_forms(path)) - set(before):
+            form.unlink()
 
 
 def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:

@@ -7,18 +7,27 @@ import msgspec
 
 from lacuna_model.commands import output
 from lacuna_model.core import regions
+from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import terminal
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
-from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, sha256
+
+
+def unchanged(file: FileEdits) -> FileText:
+    """Returns the text of a file that the edits are for; raises RequestError where it has changed since."""
+    document = files.read(Path(file.path))
+    if sha256(document.text.encode()) != file.sha256:
+        raise RequestError(f"{file.path} has changed since it was searched; nothing was written")
+    return document
 
 
 def show(plan: Plan) -> None:
     """Prints the unified diff of all files."""
     for file in plan.ready.files:
-        document = files.read(Path(file.path))
+        document = unchanged(file)
         terminal.print_diff(document, file.rewritten(document.text.encode()).decode())
 
 
@@ -53,7 +62,7 @@ class Questions:
         kept: list[FileEdits] = []
         number, key = 0, ""
         for file in plan.ready.files:
-            document = files.read(Path(file.path))
+            document = unchanged(file)
             accepted: list[PlannedEdit] = []
             for edit in file.edits:
                 if edit.support:
@@ -188,6 +197,8 @@ class NumberedGap:
             task=FillGaps(min(len(self._seen) + 1, MAX_CANDIDATES)),
         )
         result = gaps.fill(again)
+        if result.status == "no_valid_fill":
+            return None
         found = [*result.fills, *(fills[0] for fills in result.alternatives)]
         new = next((text for text in found if text not in self._seen), None)
         if new is not None:

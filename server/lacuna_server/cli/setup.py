@@ -27,9 +27,8 @@ from lacuna_server.cli.doctor import as_text, line_seconds
 from lacuna_server.cli.models import (
     PREPARED,
     confirm,
-    fetch,
+    fetched,
     in_megabytes,
-    prepare,
     progress_bar,
     progress_lines,
     suited,
@@ -41,7 +40,6 @@ from lacuna_server.wire.config import DEFAULT_PORT
 from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
-    from lacuna_model.hub.download import Progress
     from lacuna_server.client.starting import Address
 
 # Not lacuna-lsp: the folder of an installation's commands may not be on the path.
@@ -141,7 +139,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
         if not yes:
             confirm(f"Download {needed}?", f"this downloads {needed}")
     with progress_lines() if json_output else progress_bar() as report:
-        choice = _fetched(found, report)
+        choice = fetched(found, report)
         report("start", 0, 0)
         address = _started(found)
     there = editor_programs(address.url)
@@ -159,37 +157,6 @@ def _missing(name: str) -> list[ModelInfo]:
     info = models.find(name)
     wanted = [info, models.drafting(info.parameters)]
     return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
-
-
-def _fetched(found: Sequence[SettingsLayer], report: "Progress") -> Choice:
-    """The model for this machine, with its files in place.
-
-    The small model comes first: it drafts for the large one, and how fast it is tells whether the large one would be
-    fast enough, before that is downloaded.
-    """
-    from lacuna_model.hub import download
-
-    choice = suited(found)
-    if models.is_own(choice.name):
-        return choice
-    small = models.drafting(models.find(choice.name).parameters)
-    if small is not None and layers.model(found) == models.DEFAULT and models.line_ms() is None:
-        _measure(small, download.pull(small.name, report), report)
-        choice = models.suited()
-    info = models.find(choice.name)
-    fetch(info, models.drafting(info.parameters), report)
-    return choice
-
-
-def _measure(small: ModelInfo, path: Path, report: "Progress") -> None:
-    """Learn how fast this machine is. The form that was made for it goes, if the small model is only to draft."""
-    from lacuna_model.fim.loading import prepared_forms
-
-    before = prepared_forms(path)
-    prepare(small, path, report)
-    if models.suited().name != small.name:
-        for form in set(prepared_forms(path)) - set(before):
-            form.unlink()
 
 
 def _started(found: Sequence[SettingsLayer]) -> "Address":

@@ -79,13 +79,16 @@ def print_diff(document: FileText, text: str) -> None:
 
     from lacuna_server.cli.live import THEME, printable
 
-    console.print(Syntax(printable(shown), "diff", theme=THEME, background_color="default"))
+    whole = printable(shown)  # long lines go on below: a person confirms what is shown
+    syntax = Syntax("", "diff", theme=THEME, background_color="default")
+    console.print(syntax.highlight(whole), end="", soft_wrap=True)
 
 
 def _screen() -> "Console":
     from rich.console import Console  # takes as long to load as all other imports of this module
 
-    return Console()
+    # FORCE_COLOR and the like make a terminal of a file for rich; a file gets the text alone.
+    return Console(force_terminal=None if sys.stdout.isatty() else False)
 
 
 def _filled(document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":

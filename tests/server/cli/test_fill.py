@@ -4,6 +4,7 @@
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna, run  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import InfillRequest, InfillResult, Status
 from lacuna_server.cli import engines
 
 TEXT = "a = <<fill>>\nb = <<fill>>\n"
@@ -115,6 +116,64 @@ def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
     assert source.read_text() == "a = <<fill>>\nb = 1\n"
 
 
+def test_with_each_every_gap_has_its_own_figures(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
+    plain = fake.fill
+
+    def fill(request: InfillRequest) -> InfillResult:
+        is_first = request.text[: request.regions[0].start].endswith("a = ")
+        status: Status = "deadline" if is_first else "ok"
+        return msgspec.structs.replace(plain(request), status=status, confidence=((0.2 if is_first else 0.9,),))
+
+    fake.fill = fill  # type: ignore[method-assign]
+    code, out, _ = lacuna("fill", source, "--each", "--json")
+    found = json.loads(out)
+    assert (code, found["status"], found["confidence"]) == (0, "deadline", [[0.2], [0.9]])
+    assert (len(found["fills"]), found["stats"]["nfe"]) == (2, 6)
+
+
+def test_a_deadline_that_leaves_the_gaps_is_a_failure(
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing
+) -> None:
+    fake.fills, fake.status = ("<<fill>>", "<<fill>>"), "deadline"
+    late = "lacuna: the deadline ran out before anything valid was written\n"
+    assert lacuna("complete", source, "--at", "1:4") == (1, b"", late)
+    assert lacuna("fill", source, "--each")[0] == lacuna("fill", source)[0] == 1
+    typing("y\ny\n")
+    code, out, _ = lacuna("fill", source, "-i")
+    assert (code, out, source.read_text()) == (1, b"", TEXT)
+
+
+@pytest.mark.parametrize("arguments", [["--write"], ["--interactive"]])
+def test_a_file_that_changes_meanwhile_does_not_stop_the_others(
+    lacuna: Lacuna, source: Path, other: Path, fake: FakeEngine, typing: Typing, arguments: list[str]
+) -> None:
+    last = source.with_name("last.py")
+    last.write_text("d = <<fill>>\n")
+    plain = fake.fill
+
+    def fill(request: InfillRequest) -> InfillResult:
+        if request.path == str(other):
+            other.write_text("mine\n")
+        return plain(request)
+
+    fake.fill = fill  # type: ignore[method-assign]
+    typing("a\n")
+    code, _, err = lacuna("fill", source, other, last, *arguments)
+    assert code == 2
+    assert f"lacuna: {other} has changed since it was read; it was not written\n" in err
+    assert (source.read_text(), other.read_text(), last.read_text()) == ("a = 1\nb = 2\n", "mine\n", "d = 1\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
+def test_a_file_that_must_not_be_replaced_is_refused_before_the_model_works(
+    lacuna: Lacuna, source: Path, other: Path, fake: FakeEngine
+) -> None:
+    other.chmod(0o444)
+    found = lacuna("fill", source, other, "--write")
+    assert found == (2, b"", f"lacuna: {other} is read-only; nothing was written\n")
+    assert fake.requests == []
+
+
 def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
     other = source.with_name("other.py")
     other.write_text("no gap\n")
@@ -131,6 +190,7 @@ def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Pa
         (["-", "FILE", "--json", "--language", "python"], "- reads stdin and writes stdout"),
         (["FILE", "--workspace", "FILE"], "is not a folder"),
         (["FILE", "--interactive", "--json"], "--interactive asks at every gap; it cannot be combined with --json"),
+        (["FILE", "--interactive", "--each"], "--interactive asks at every gap; it cannot be combined with --each"),
     ],
 )
 def test_what_does_not_fit_together_is_one_line(

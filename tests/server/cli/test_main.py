@@ -73,9 +73,16 @@ Lacuna = Callable[..., tuple[int, bytes, str]]
 FILLED = "\ufeffx = value  # ä👍\r\n\tif a:\r\n    b()\r\n".encode()
 
 
-def test_fill_prints_the_file_byte_for_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_fill_prints_the_file_byte_for_byte(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, forced: str
+) -> None:
+    if forced:  # as in CI, where it is about what people see
+        monkeypatch.setenv("FORCE_COLOR", forced)
     before = source.read_bytes()
-    assert lacuna("fill", source) == (0, FILLED, "")
+    code, out, err = lacuna("fill", source)
+    assert (code, out) == (0, FILLED)
+    assert forced or not err
     assert source.read_bytes() == before
     request = engine.requests[0]
     assert request.path == str(source)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 from tests.server.refactor.bench import Scripted
 
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
+from lacuna_server import files
+from lacuna_server.cli import terminal
 from lacuna_server.cli.reviewing import Questions
 from lacuna_server.cli.terminal import HELP
 from lacuna_server.refactor.fill import FileFill, fill_files
@@ -115,6 +118,16 @@ def test_a_text_that_is_not_valid_is_not_taken(
     monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
     assert ask("e\ny\nq\n") == changed("7")
     assert said in capfd.readouterr().err
+
+
+def test_a_person_sees_the_whole_of_a_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "long.py"
+    file.write_text(f"get('{'x' * 80}')\n")
+    screen = Console(file=io.StringIO(), force_terminal=True, width=40, color_system=None)
+    monkeypatch.setattr(terminal, "_screen", lambda: screen)
+    terminal.print_diff(files.read(file), f"get('{'x' * 80}', timeout=1)\n")
+    assert isinstance(screen.file, io.StringIO)
+    assert ", timeout=1)" in screen.file.getvalue().replace("\n", "")
 
 
 def test_on_a_terminal_a_key_needs_no_enter(ask: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:

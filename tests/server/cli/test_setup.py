@@ -149,7 +149,6 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
     """The large model is not downloaded where the small one has shown that it would be too slow."""
     from lacuna_model.hub import download
     from lacuna_server.cli import models as models_command
-    from lacuna_server.cli import setup
 
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     monkeypatch.setattr(models.machine, "free_memory", lambda: 16 << 30)
@@ -174,8 +173,12 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
                 models.speed_file().write_text(json.dumps({"line_ms": ms}))
 
         monkeypatch.setattr(download, "pull", pull)
-        for module in (setup, models_command):
-            monkeypatch.setattr(module, "prepare", prepare)
+        monkeypatch.setattr(models_command, "prepare", prepare)
         models.speed_file().unlink(missing_ok=True)
-        choice = setup._fetched([], lambda *_: None)
+        choice = models_command.fetched([], lambda *_: None)
         assert (got, choice.name) == (pulled, pulled[-1])
+        models.speed_file().unlink()
+        got.clear()
+        monkeypatch.setattr(models, "weights", lambda name: tmp_path / name)
+        models_command.pull()
+        assert got == pulled

@@ -173,16 +173,19 @@ def test_where_no_place_matches_it_says_so_and_fails(lacuna: Lacuna, project: Pa
     assert (code, json.loads(out)["plan"]["files"]) == (1, [])
 
 
-def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+@pytest.mark.parametrize("option", ["--apply", "--interactive"])
+def test_a_file_that_changes_meanwhile_stops_everything(
+    lacuna: Lacuna, project: Path, engine: Engine, option: str
+) -> None:
     def edited(region: Region) -> str:
-        (project / "lib" / "b.py").write_bytes(b"mine\n")
+        (project / "lib" / "b.py").write_text("mine = 'ééé'\n")
         return "3"
 
     engine.answer.fill = edited
-    code, _, err = lacuna(*ADD, "--apply", "lib", "a.py")
-    assert code == 2
-    assert err == "lacuna: lib/b.py has changed since the preview; nothing was written\n"
-    assert contents(project) == [BEFORE, b"mine\n"]
+    code, out, err = lacuna(*ADD, option, "lib", "a.py")
+    assert (code, "ééé" in str(out)) == (2, False)
+    assert err.endswith("lib/b.py has changed since it was searched; nothing was written\n")
+    assert contents(project) == [BEFORE, "mine = 'ééé'\n".encode()]
 
 
 @pytest.mark.parametrize(
