@@ -19,7 +19,9 @@ from lacuna_model.languages.predicates import (
     type_name,
 )
 
+_NUMBERS = (rb"(?<!\w)\d\w*(?:'\w+)+",)  # with separators
 _C_LEXICON = Lexicon(
+    atoms=_NUMBERS,
     heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),
     tails=(DO,),
     conditionals=True,
@@ -163,6 +165,7 @@ C = Language(
 
 _CPP_LEXICON = Lexicon(
     declarations=(b"class x;",),
+    atoms=_NUMBERS,
     raw=((b'R"(', b')"'),),
     heads=(
         b"void x() ",

@@ -156,7 +156,8 @@ def _without_value(loader: Any, suffix: str, node: yaml.Node) -> None:
     """The value of a tag that only an application knows."""
 
 
-_Unmerged.add_multi_constructor("!", _without_value)
+for _tag in ("!", "tag:yaml.org,2002:python/"):
+    _Unmerged.add_multi_constructor(_tag, _without_value)
 _Unmerged.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
 
 

@@ -1,5 +1,7 @@
 """Java and C#."""
 
+from dataclasses import replace
+
 from tree_sitter import Node
 
 from lacuna_model.languages.language import (
@@ -165,7 +167,7 @@ CSHARP = Language(
     (".cs",),
     "tree_sitter_c_sharp",
     aliases=("c#", "c_sharp", "cs"),
-    lexicon=_JAVA_LEXICON,
+    lexicon=replace(_JAVA_LEXICON, raw=((b'$@"', b'"'), (b'@$"', b'"'), (b'@"', b'"'))),
     declarations=Declarations(
         "identifier",
         _CSHARP_ROLES,

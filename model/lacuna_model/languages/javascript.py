@@ -24,7 +24,7 @@ from lacuna_model.languages.predicates import (
 )
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
-_REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
+_REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<==>)|(?<==> )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 DO = (b"do", b" while (x);")
 _SCRIPT_LEXICON = Lexicon(

@@ -25,7 +25,7 @@ _WORDS = (
     "as class do else for fun if in interface is object package return super this throw try typealias val var when "
     "while"
 )
-_QUOTING = kinds("navigation_expression")  # X::class
+_QUOTING = kinds("navigation_expression interpolation")  # X::class, "$this"
 _SCOPES = kinds(
     "source_file class_body enum_class_body function_declaration lambda_literal anonymous_function block "
     "class_parameters for_statement catch_block when_entry function_type secondary_constructor"

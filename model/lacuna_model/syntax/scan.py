@@ -23,6 +23,13 @@ LABELS = frozenset({b"case", b"default"})
 ACCESS = frozenset({b"public:", b"private:", b"protected:"})
 
 
+# What stands before a command of Bash, on its line.
+_BEFORE_COMMANDS = (b"", b";", b"&", b"|", b"!", b"{", b"}", b"(", b")", b"do", b"then", b"else")
+# Words of Ruby that open a block as a value, anywhere or behind a mark alone.
+_VALUES, _VALUES_BEHIND_MARKS = (b"begin", b"case", b"def"), (b"if", b"unless")
+_KEY = re.compile(rb":(?!:)")
+
+
 class Bracket(NamedTuple):
     """A bracket by its closer, with the column of its line; ``UNKNOWN`` if that is not seen.
 
@@ -194,6 +201,7 @@ class _Walk:
         self._pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
         self._opening_words = {opener: closer for opener, closer, _ in lexicon.blocks}
         self._closing_words = frozenset(self._opening_words.values())
+        self._is_bash = b"fi" in self._closing_words
         self._stack = list(state.stack)
         self._unmatched = list(state.unmatched)
         self._levels = list(state.levels)
@@ -246,14 +254,14 @@ class _Walk:
             self._header_open = text in self._lexicon.headers
             self._body_due = None
         self._line_start = False
-        closes = kind == "right" or text in self._closing_words
+        closes = kind == "right" or self._ends_block(match)
         if self._fresh and not closes and text != b"#":
             label = text in LABELS or text + match.string[end : end + 1] in ACCESS
             self._level(self._column + label)
         if closes:
             self._close(text, end)
         elif kind == "word":
-            self._block_word(text)
+            self._block_word(match)
         elif kind == "left":
             self._stack.append(Bracket(self._pairs[text], self._column, words=(self._head, self._last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
@@ -279,14 +287,35 @@ class _Walk:
             if text == b")":  # the start of the statement is not seen
                 self._column = UNKNOWN
 
-    def _block_word(self, word: bytes) -> None:
+    def _block_word(self, match: re.Match[bytes]) -> None:
         """Treat a block of words as a bracket; after another word in its line the word may be a mere modifier."""
-        if word in self._opening_words and (self._head == word or self._opens_anywhere(word)):
+        word = match.group()
+        if word in self._opening_words and (self._head == word or self._opens_anywhere(match)):
             self._stack.append(Bracket(self._opening_words[word], self._column))
 
-    def _opens_anywhere(self, word: bytes) -> bool:
-        # in Ruby the word at the head of a loop already opened the block of its "do"
-        return word == b"function" or (word == b"do" and self._head not in self._opening_words)
+    def _ends_block(self, match: re.Match[bytes]) -> bool:
+        """Whether a word closes a block: in Bash where a command begins, in Ruby where it is no name."""
+        if match.group() not in self._closing_words:
+            return False
+        return self._last in _BEFORE_COMMANDS if self._is_bash else not self._is_name(match)
+
+    def _opens_anywhere(self, match: re.Match[bytes]) -> bool:
+        """Whether a word opens a block behind others of its line."""
+        word, openers = match.group(), self._opening_words
+        if word == b"function":
+            return True
+        if word == b"do":  # in Ruby the word at the head of a loop already opened its block
+            return b"while" not in openers or self._head not in openers
+        if self._is_bash:
+            return self._last in _BEFORE_COMMANDS
+        if b"function" in openers:  # Lua
+            return word == b"if"
+        is_value = word in _VALUES or (word in _VALUES_BEHIND_MARKS and self._last in (b"=", b"(", b"[", b","))
+        return is_value and not self._is_name(match)
+
+    def _is_name(self, match: re.Match[bytes]) -> bool:
+        """Whether a word of Ruby is a method, a symbol or a key: ``a.end``, ``:end``, ``end:``."""
+        return self._last in (b".", b":") or _KEY.match(match.string, match.end()) is not None
 
     def state(self) -> Scan:
         """The frozen result."""
