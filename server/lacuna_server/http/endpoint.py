@@ -117,6 +117,7 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
 
 
 TOO_LARGE = 413
+CHATS = "\0chat"  # no path
 B = TypeVar("B", bound=msgspec.Struct)
 T = TypeVar("T")
 # Where msgspec says which field has a wrong type or value.
@@ -202,8 +203,9 @@ class _Run:
             Submission(
                 asked,
                 session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
-                document=asked.path,
-                snapshots=exchange.stream or exchange.question.patience_ms is not None,
+                # A chat has a context of its own, and suggestions need not wait for its end.
+                document=CHATS if exchange.question.chat else asked.path,
+                snapshots=exchange.stream or exchange.question.ends_early,
                 preferred=request.state.trusted,
             )
         )
@@ -260,6 +262,9 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
                 if patience_until == math.inf and question.patience_ms is not None:
                     patience_until = time.monotonic() + question.patience_ms / 1e3
                 yield step
+                if stopped := Answer.stopped(question, step):
+                    yield stopped
+                    return
                 if time.monotonic() >= patience_until and final_lines(step):
                     yield Answer.so_far(question, step)
                     return

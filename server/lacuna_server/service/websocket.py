@@ -247,7 +247,7 @@ class Conversation:
             await self._handle(message)
 
     def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
-        if about.type == "change" and self._session is not None:  # the service has missed this change
+        if about.type in ("change", "open") and self._session is not None:  # the service has missed this text
             self._documents.close(about.uri)
         self._refuse(error, about)
 
@@ -271,7 +271,7 @@ class Conversation:
             if self._session is not None and self._session.connection is self:  # else it goes on in another one
                 self._serve(message)
         except ServiceError as error:
-            if isinstance(message, Change):  # after a missed change the text no longer agrees with the client's
+            if isinstance(message, Change | Open):  # after a missed change the text no longer agrees with the client's
                 self._documents.close(message.uri)
             self._refuse(error, message)
 

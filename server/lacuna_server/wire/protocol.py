@@ -91,7 +91,7 @@ class Open(Message, frozen=True):
     ``workspace`` is the folder whose files the service may read as context ("": none). Only a client that sends the
     token of ``service.json`` (``Authorization: Bearer TOKEN``, or ``?token=``) may name a workspace; without the token
     the message is refused with ``unauthorized``. If the model could not be loaded, this message makes the service try
-    again.
+    again. A refused message closes the document, if it was open.
     """
 
     uri: str

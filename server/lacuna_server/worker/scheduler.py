@@ -64,6 +64,7 @@ class Scheduler:
         self._mean_service_s = FIRST_SERVICE_S
         self._empty = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
+        self._freeing: asyncio.TimerHandle | None = None
 
     def attach(self, send: Callable[[ToWorker], object]) -> None:
         """Use a worker, to which ``send`` sends. Call it once, before the first request.
@@ -194,6 +195,7 @@ class Scheduler:
             busy = {running.key for running in self._running.values()}
             ticket = self._queue.take(busy, preferred_only=self._has_reserved_place())
             if ticket is None:
+                self._free_later()
                 break
             self._begin(ticket, self._send)
         if self._telling is None and self._queue:
@@ -203,6 +205,16 @@ class Scheduler:
         """Return whether the last free place at the worker is for preferred requests."""
         others = sum(not ticket.submission.preferred for ticket in self._running.values())
         return time.monotonic() < self._reserved_until and 0 < others >= self._config.max_active - 1
+
+    def _free_later(self) -> None:
+        """Look again once no place is kept any more, if that keeps a request waiting."""
+        if self._freeing is None and self._queue and self._has_reserved_place():
+            seconds = max(self._reserved_until - time.monotonic(), 0.0)
+            self._freeing = asyncio.get_running_loop().call_later(seconds, self._free)
+
+    def _free(self) -> None:
+        self._freeing = None
+        self._dispatch()
 
     def _tell_places(self) -> None:
         """Tell every waiting ticket its place: at most every ``TELL_S`` seconds, because one change may move all."""

@@ -269,6 +269,18 @@ async def test_chat_accepts_the_prompts_of_the_other_endpoints(content: str) -> 
     assert shown["object"] == "chat.completion"
 
 
+@pytest.mark.parametrize(
+    "question", ["What do <|fim_prefix|> and <|fim_suffix|> mean?", "explain <|code_to_edit|> and <|original_code|>"]
+)
+async def test_a_question_about_marks_is_answered_by_the_model(question: str) -> None:
+    script = Script()
+    async with serving(script) as client:
+        body = {"messages": [{"role": "user", "content": question}]}
+        assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
+    assert script.asked[0].task.messages[-1].content == question
+    assert script.tickets[0].submission.document not in ("", script.asked[0].path)
+
+
 async def test_any_other_chat_is_answered_by_the_model() -> None:
     messages = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "What is x?"}]
     script = Script(fills=("x is a name.\nIt has a value.",))

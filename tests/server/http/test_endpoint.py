@@ -46,6 +46,17 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_request()
     assert script.retries == 1
 
 
+async def test_a_stop_string_ends_the_work() -> None:
+    script = Script(fills=("x = 1\n\n    y = 2\n    z = 3",), hold=asyncio.Event())
+    async with serving(script) as client:
+        answer = (await client.post("/v1/completions", json=ASKED | {"stop": ["\n\n"]})).json()
+        streamed = (await client.post("/v1/completions", json=ASKED | {"stop": ["\n\n"], "stream": True})).text
+    assert (answer["choices"][0]["text"], answer["choices"][0]["finish_reason"]) == ("x = 1", "stop")
+    assert "x = 1" in streamed
+    assert "y = 2" not in streamed
+    assert all(ticket.cancelled for ticket in script.tickets)
+
+
 async def test_an_answer_with_a_form_is_not_cut_off_when_its_time_is_over() -> None:
     asked = ASKED | {"t_max_predict_ms": 0.001, "response_format": {"type": "json_object"}}
     async with serving(Script(fills=('{"a":\n1}',))) as client:

@@ -31,6 +31,7 @@ from lacuna_server.wire.protocol import (
     GetStatus,
     Goodbye,
     Hello,
+    Open,
     OpenDocument,
     Progress,
     Result,
@@ -287,6 +288,14 @@ async def test_an_unreadable_change_is_refused_and_closes_the_document(front: Fr
         )
         assert await refusal(talking) == ("bad_message", "", "a")
         await talking.send(Change("a", 3, ()))
+        assert await refusal(talking) == ("unknown_document", "", "a")
+
+
+async def test_a_refused_opening_closes_the_document() -> None:
+    async with live(max_document_bytes=100) as (_, address), talk(address) as (talking, _):
+        await talking.send(Open("a", "old text here", 1), Open("a", "x" * 200, 2))
+        assert await refusal(talking) == ("too_large", "", "a")
+        await talking.send(Change("a", 3, (Edit(0, 3, "NEW"),)))
         assert await refusal(talking) == ("unknown_document", "", "a")
 
 

@@ -6,6 +6,7 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
 from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.worker import scheduler
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
 
@@ -102,6 +103,18 @@ async def test_a_place_is_kept_while_preferred_requests_come() -> None:
     assert bench.worker.texts == ["a", "b", "p", "q"]
     bench.done(second)
     assert bench.worker.texts == ["a", "b", "p", "q", "c"]
+
+
+async def test_a_place_that_was_kept_is_given_away_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "RESERVED_S", 0.05)
+    bench = Bench(max_active=2)
+    bench.done(bench.submit("p", preferred=True))
+    bench.submit("a", session="a")
+    bench.submit("b", session="b")
+    assert bench.worker.texts == ["p", "a"]
+    async with asyncio.timeout(10):
+        while bench.worker.texts != ["p", "a", "b"]:
+            await asyncio.sleep(0.01)
 
 
 async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> None:

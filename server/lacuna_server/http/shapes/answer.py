@@ -44,6 +44,19 @@ class Answer:
         stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
         return cls((cut(final_lines(snapshot), question.stop),), "length", stats)
 
+    @classmethod
+    def stopped(cls, question: Question, snapshot: Snapshot) -> "Answer | None":
+        """Return the answer to a question whose fill has a stop string in its final lines; None where it has none.
+
+        Of several candidates, and of an answer with a form, only the end tells.
+        """
+        lines = final_lines(snapshot)
+        if not lines or question.candidates > 1 or question.form is not None:
+            return None
+        at, word = first_stop(f"{lines}\n", question.stop)
+        stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
+        return cls((lines[:at],), "stop", stats, (word,)) if word else None
+
 
 # The answer to a warm-up.
 NOTHING = Answer(("",), "length", FillStats())

@@ -127,9 +127,9 @@ def chat(body: ChatRequest, model: str) -> ChatExchange:
     text = body.text
     if is_update(text):
         return applied(body, model)
-    if any(f"<|{tag}|>" in text for tag in EDIT_TAGS):
+    if any(f"<|{tag}|>" in text and f"<|/{tag}|>" in text for tag in EDIT_TAGS):
         return edit(body, model)
-    if not sentinels.has_sentinels(text):
+    if not sentinels.is_prompt(text):  # a question about such marks is one, too
         return conversation(body, model)
     prompt = sentinels.parse(text)
     question = body.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)

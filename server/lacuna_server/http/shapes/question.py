@@ -336,6 +336,11 @@ class Question:
         """
         return self.max_tokens == 0
 
+    @property
+    def ends_early(self) -> bool:
+        """Whether an answer may be known before the fill ends: by its time, or by stop strings of several lines."""
+        return self.patience_ms is not None or any(stop != "\n" for stop in self.stop)
+
     def request(self) -> InfillRequest:
         """Return the engine's request for the question."""
         options = DecodeOptions(temperature=self.temperature, seed=self.seed)

@@ -48,6 +48,9 @@ _PATH_HEADER = re.compile(r"(?:<\|user\|>\n)?###PATH:(?P<path>[^\n]*)\n###LANGUA
 # The pattern searches for an end from each of its beginnings, so it gets no more text than a header can have.
 MAX_HEADER = 2048
 _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n?")
+# The header of a file in Codestral's prompts, and Mercury's beginning of a prompt whose suffix comes apart.
+_HEADER = re.compile(r"(?:\A|\n\n)\+{5} (?P<path>[^\n]+?) *\n")
+_OPENING = re.compile(r"(?:<\|file_sep\|>(?P<path>[^\n]*)\n)?<\|fim_prefix\|>")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
 # The characters that are searched without a pause, and more than the characters of the longest sentinel.
 STRETCH, LONGEST = 65_536, 64
@@ -66,15 +69,34 @@ class Prompt:
 
 
 def parse(prompt: str, suffix: str | None = None) -> Prompt:
-    """Parse a prompt. Without sentinels, or with a separate ``suffix``, all of it is the prefix."""
-    if suffix is None:
+    """Parse a prompt. Without sentinels, or with a separate ``suffix``, all of it is the prefix, but for file headers.
+
+    Clients write a suffix of nothing, or of the end of the text, beside a prompt that has its own.
+    """
+    after = suffix if suffix not in (None, END_OF_TEXT) else ""
+    if not after:
         for family in FAMILIES:
             if not all(mark in prompt for mark in family.marks):
                 continue
             found = {match.lastgroup: match for match in reversed(list(_matches(family.pattern(), prompt)))}
             if "prefix" in found and "suffix" in found:
                 return _taken_apart(prompt, found)
-    return Prompt(prompt, "" if suffix is None or suffix == END_OF_TEXT else suffix)
+    if suffix is not None and (opening := _OPENING.match(prompt)):
+        return Prompt(prompt[opening.end() :], after, (opening["path"] or "").strip())
+    return _under_headers(prompt, after)
+
+
+def _under_headers(prompt: str, after: str) -> Prompt:
+    """Return a prompt of several files under Codestral's headers, the last of which is open; or all as the prefix."""
+    headers = list(_HEADER.finditer(prompt)) if prompt.startswith("+++++ ") else []
+    if not headers:
+        return Prompt(prompt, after)
+    ends = [header.start() for header in headers[1:]] + [len(prompt)]
+    *others, (path, before) = [
+        (header["path"], prompt[header.end() : end]) for header, end in zip(headers, ends, strict=True)
+    ]
+    snippets = tuple(Snippet(name, text, reason="prompt") for name, text in others if text.strip())
+    return Prompt(before, after, path, snippets)
 
 
 def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
@@ -85,9 +107,16 @@ def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
                 yield match
 
 
-def has_sentinels(prompt: str) -> bool:
-    """Return whether the prompt marks prefix and suffix of a gap."""
-    return parse(prompt) != Prompt(prompt)
+def is_prompt(message: str) -> bool:
+    """Return whether a message of a chat is a prompt: its first sentinel begins a line, or follows another mark."""
+    found = (
+        match
+        for family in FAMILIES
+        if all(mark in message for mark in family.marks)
+        for match in _matches(family.pattern(), message)
+    )
+    first = min((match.start() for match in found), default=-1)
+    return first >= 0 and (first == 0 or message[first - 1] in "\n>") and parse(message) != Prompt(message)
 
 
 def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
@@ -99,7 +128,8 @@ def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
     }
     path, snippets = _files(prompt[: starts[0]])
     after = sections["suffix"].removesuffix(END_OF_TEXT)
-    return Prompt(sections["prefix"] + sections.get("middle", ""), after, path, snippets)
+    inner = _under_headers(sections["prefix"] + sections.get("middle", ""), after)
+    return Prompt(inner.before, after, path or inner.path, (*snippets, *inner.snippets))
 
 
 def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
@@ -107,15 +137,21 @@ def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
     if told := _PATH_HEADER.search(header[-MAX_HEADER:]):
         return told["path"], ()
     text = _REPOSITORY.sub("", header)
-    *others, last = _FILE_START.split(text) if any(mark in text for mark in _FILE_MARKS) else [text]
+    is_marked, is_repository = any(mark in text for mark in _FILE_MARKS), text != header
+    *others, last = _FILE_START.split(text) if is_marked else [text]
     path, rest = _path_line(last)
+    if is_marked and not path and "\n" not in last.strip():  # one line between a file's mark and the gap
+        path, rest = last.strip(), ""
     texts = others if path and not rest.strip() else [*others, last]
-    return (path if len(texts) == len(others) else ""), _snippets(texts)
+    return (path if len(texts) == len(others) else ""), _snippets(texts, named=is_repository)
 
 
-def _snippets(texts: Sequence[str]) -> tuple[Snippet, ...]:
-    named = [_path_line(text) for text in texts]
-    return tuple(Snippet(path, text, reason="prompt") for path, text in named if text.strip())
+def _snippets(texts: Sequence[str], *, named: bool) -> tuple[Snippet, ...]:
+    """Return the other files; where they are ``named``, the first line of each is a path."""
+    lines = [_path_line(text) for text in texts]
+    if named:
+        lines = [(text.partition("\n")[0].strip(), text.partition("\n")[2]) for text in texts]
+    return tuple(Snippet(path, text, reason="prompt") for path, text in lines if text.strip())
 
 
 def _path_line(text: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 import pytest
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, has_sentinels, parse
+from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, is_prompt, parse
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,46 @@ from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, has_sentinels, 
 )
 def test_the_sentinels_of_every_model_family_are_parsed(prompt: str) -> None:
     assert parse(prompt) == Prompt("A", "B")
-    assert has_sentinels(prompt)
+    assert is_prompt(prompt)
 
 
 def test_sentinels_are_plain_text_if_there_is_a_suffix() -> None:
     prompt = "<fim_prefix>A<fim_suffix>B<fim_middle>"
     assert parse(prompt, "after") == Prompt(prompt, "after")
     assert parse("A", "<|endoftext|>") == Prompt("A")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "suffix", "expected"),
+    [
+        ("<fim_prefix>A<fim_suffix>B<fim_middle>", "", Prompt("A", "B")),
+        ("<|fim_prefix|>A", "B", Prompt("A", "B")),
+        ("<|file_sep|>src/a.py\n<|fim_prefix|>", "<|endoftext|>", Prompt("", "", "src/a.py")),
+    ],
+)
+def test_what_continue_writes_for_mercury_is_parsed(prompt: str, suffix: str, expected: Prompt) -> None:
+    assert parse(prompt, suffix) == expected
+
+
+def test_the_files_of_a_prompt_of_codestral_are_read() -> None:
+    files = "+++++ prices.py \nTAX = 0.2\n\n+++++ shop.py\nA"
+    expected = Prompt("A", "B", "shop.py", (Snippet("prices.py", "TAX = 0.2", reason="prompt"),))
+    assert parse(files, "B") == parse(f"[SUFFIX]B[PREFIX]{files}") == expected
+    assert parse("+++++ is no header", "B") == Prompt("+++++ is no header", "B")
+
+
+@pytest.mark.parametrize("path", ["app/[id]/page.tsx", "src/(auth)/login.ts", "My App/a.py", "Makefile", "C:\\w\\a.py"])
+def test_a_path_of_a_repository_may_have_any_characters(path: str) -> None:
+    open_file = f"<|repo_name|>shop\n<|file_sep|>lib/x.ts\nX = 1\n<|file_sep|>{path}\n"
+    other_file = f"<|repo_name|>shop\n<|file_sep|>{path}\nX = 1\n<|file_sep|>lib/x.ts\n"
+    gap = "<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>"
+    assert parse(open_file + gap) == Prompt("A", "B", path, (Snippet("lib/x.ts", "X = 1\n", reason="prompt"),))
+    assert parse(other_file + gap) == Prompt("A", "B", "lib/x.ts", (Snippet(path, "X = 1\n", reason="prompt"),))
+
+
+def test_a_question_about_sentinels_is_no_prompt() -> None:
+    assert not is_prompt("What do <|fim_prefix|> and <|fim_suffix|> mean?")
+    assert is_prompt("Fill this:\n<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>")
 
 
 def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
