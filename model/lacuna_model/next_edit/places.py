@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
+from lacuna_model.next_edit.patterns import Element, Kept, Literal_, Output, Pattern, Variable
 from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
@@ -132,63 +132,93 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, i
     """Returns the place with its new text; None if that equals the old one."""
     work.spend(len(pattern.new) * RENDERED_NS)
     first, last = parts[0][0], parts[-1][1]
-    indent = tokens.indent(first)
-    pieces: list[str] = []
-    previous = -1  # the element of the pattern behind which the next output stands; None behind a written token
-    kept_before = True
+    pieces = [] if pattern.new else [_left(pattern, tokens, parts)]
     for position, output in enumerate(pattern.new):
-        blank = pattern.new_blanks[position]
+        pieces.append(_blank(pattern, tokens, parts, position))
         if isinstance(output, Kept):
-            follows = kept_before and output.index == previous + 1
-            pieces.append(
-                _blank(pattern, tokens, parts, output.index, blank, indent)
-                if follows
-                else _as_indented(blank, pattern, indent)
-            )
             begin, stop = parts[output.index]
             pieces.append(tokens.text[tokens.all[begin].start : tokens.all[stop - 1].end])
-            previous, kept_before = output.index, True
         else:
-            same = position == 0 and blank == pattern.blanks[0]
-            pieces.append(tokens.blank(first) if same else _as_indented(blank, pattern, indent))
             pieces.append(_line_end(output.text, tokens))
-            kept_before = False
-    closing = pattern.new_blanks[-1]
-    if not pattern.new:
-        pieces = [_closing(pattern, tokens, first, last, closing, indent)]
-    elif closing == pattern.blanks[-1]:
-        pieces.append(tokens.blank(last))
-    else:
-        pieces.append(_as_indented(closing, pattern, indent))
+    if pattern.new:
+        pieces.append(_blank(pattern, tokens, parts, len(pattern.new)))
     start = tokens.all[first - 1].end if first else 0
     end = tokens.all[last].start if last < len(tokens.all) else len(tokens.text)
     text = "".join(pieces)
     return None if text == tokens.text[start:end] else _trimmed(pattern, tokens, parts, start, end, text)
 
 
-def _blank(
-    pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], index: int, blank: str, indent: str
-) -> str:
-    """Returns the blanks before an element that follows its neighbour as before: its own, if the change kept them."""
-    own = tokens.blank(parts[index][0])
-    return own if blank == pattern.blanks[index] else _as_indented(blank, pattern, indent)
+def _blank(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], position: int) -> str:
+    """Returns the blanks before a new token, or behind the last one: the place's own, where the change kept them."""
+    blank, index = pattern.new_blanks[position], _kept_blank(pattern, position)
+    begins = _begins_line(pattern, tokens, parts, position)
+    if index is None:
+        return _as_indented(blank, _indents(pattern, tokens, parts)) if begins else blank
+    before, own = pattern.blanks[index], _own_blank(tokens, parts, index)
+    if begins:
+        return _as_indented(blank, [(before, own)])
+    return own if blank == before else blank
 
 
-def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, closing: str, indent: str) -> str:
+def _kept_blank(pattern: Pattern, position: int) -> int | None:
+    """Returns which of the old blanks stands before a new token; None for one that follows another than before."""
+    if position == 0:
+        return 0
+    if position == len(pattern.new):
+        same = _is_line_end(pattern, pattern.new[-1]) == _is_line_end(pattern, pattern.old[-1])
+        return len(pattern.old) if same else None
+    output, previous = pattern.new[position], pattern.new[position - 1]
+    if not isinstance(output, Kept) or output.index == 0:
+        return None
+    begin_lines = _is_line_end(pattern, previous) and _is_line_end(pattern, pattern.old[output.index - 1])
+    return output.index if begin_lines or previous == Kept(output.index - 1) else None
+
+
+def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], position: int) -> bool:
+    """Whether the blanks before a new token are the indentation of a line."""
+    first, last = parts[0][0], parts[-1][1]
+    ends = [_is_line_end(pattern, output) for output in pattern.new[max(position - 1, 0) : position + 1]]
+    if position == 0:
+        ends.insert(0, first == 0 or tokens.all[first - 1].ends_line)
+    if position == len(pattern.new):
+        ends.append(last < len(tokens.all) and tokens.all[last].ends_line)
+    return ends == [True, False]
+
+
+def _is_line_end(pattern: Pattern, part: Element | Output) -> bool:
+    element = pattern.old[part.index] if isinstance(part, Kept) else part
+    return not isinstance(element, Variable) and element.text in LINE_ENDS
+
+
+def _own_blank(tokens: TokenizedText, parts: tuple[tuple[int, int], ...], index: int) -> str:
+    """Returns the blanks before an element at a place, or behind the last one."""
+    return tokens.blank(parts[index][0] if index < len(parts) else parts[-1][1])
+
+
+def _left(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> str:
     """Returns the blanks that are left of a deletion."""
-    own = tokens.blank(first), tokens.blank(last)
-    if closing == pattern.blanks[0]:
-        return own[0]
-    if closing == pattern.blanks[-1]:
-        return own[1]
-    return _as_indented(closing, pattern, indent)
+    closing = pattern.new_blanks[-1]
+    for index in (0, len(parts)):
+        if closing == pattern.blanks[index]:
+            return _own_blank(tokens, parts, index)
+    begins = _begins_line(pattern, tokens, parts, 0)
+    return _as_indented(closing, _indents(pattern, tokens, parts)) if begins else closing
 
 
-def _as_indented(blank: str, pattern: Pattern, indent: str) -> str:
-    """Returns the blanks of the change at a place with another indentation."""
-    if blank.startswith(pattern.indent) and pattern.indent and len(blank) >= len(pattern.indent) > 1:
-        return indent + blank[len(pattern.indent) :]
-    return blank
+def _indents(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> Sequence[tuple[str, str]]:
+    """Returns the indentation of the lines of a pattern's old tokens, each with that of the same line at a place."""
+    begun = [index + 1 for index, part in enumerate(pattern.old) if _is_line_end(pattern, part)]
+    inner = [(pattern.blanks[index], _own_blank(tokens, parts, index)) for index in begun]
+    return [(pattern.indent, tokens.indent(parts[0][0])), *inner]
+
+
+def _as_indented(blank: str, indents: Sequence[tuple[str, str]]) -> str:
+    """Returns the indentation of a new line at a place, by the line of the change that is indented most like it."""
+    before, own = min(indents, key=lambda one: abs(len(one[0]) - len(blank)))
+    if blank.startswith(before):
+        return own + blank.removeprefix(before)
+    less = before.removeprefix(blank)
+    return own.removesuffix(less) if before.startswith(blank) and own.endswith(less) else blank
 
 
 def _line_end(text: str, tokens: TokenizedText) -> str:

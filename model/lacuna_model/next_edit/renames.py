@@ -116,6 +116,8 @@ class Renames:
             # A plain word means anything there.
             inside = self._where == "apart" or (self._is_same_text and changed.home in there.around)
             return "unknown" if inside and not (one.old.isalpha() and one.old.islower()) else "other"
+        if "tag" in (changed.role, there.role):
+            return "unknown" if changed.role == there.role else "other"
         if "keyword" in (changed.role, there.role):
             return self._of_keyword(one, there)
         if changed.owner and there.owner and changed.owner != there.owner:

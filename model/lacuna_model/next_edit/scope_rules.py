@@ -21,8 +21,10 @@ class ScopeRules:
     is declared, also through the places ``through``. What lies ``outside`` a scope belongs to the one around it.
 
     ``members`` are places behind a dot, with the field of what stands before it ("": it is not told), ``fields`` those
-    that declare a member of the class around. ``keywords`` are names of a callee's parameters. ``shorthand`` is a name
-    that is a key, too. A declaration in one of ``hoisted`` is one of the whole function. Functions do not see the names
+    that declare a member of the class around. ``keys`` are leaves that name members, keys or labels, not variables.
+    ``tags`` are places where a name in lower case is an element of HTML. ``keywords`` are names of a callee's
+    parameters: leaves, or places; one without a field is meant where ``=`` follows. ``shorthand`` is a name that is a
+    key, too. A declaration in one of ``hoisted`` is one of the whole function. Functions do not see the names
     of ``closed`` scopes around them, and ``passes`` are statements that name variables of an outer scope. Where
     declarations are ``ordered``, they reach only what follows; where one ``renews`` a name, it is another variable.
     """
@@ -38,6 +40,8 @@ class ScopeRules:
     closed: frozenset[str] = frozenset()
     members: Mapping[str, str] = field(default_factory=dict)
     fields: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
     keywords: frozenset[str] = frozenset()
     shorthand: frozenset[str] = frozenset()
     hoisted: frozenset[str] = frozenset()
@@ -70,7 +74,7 @@ _PYTHON = ScopeRules(
         "default_parameter.value typed_default_parameter.value typed_parameter.type typed_default_parameter.type"
     ),
     members={"attribute.attribute": "object"},
-    keywords=_words("keyword_argument.name"),
+    keywords=_words("keyword_argument.name keyword_pattern."),
     passes=_words("global_statement nonlocal_statement"),
 )
 
@@ -107,6 +111,9 @@ _SCRIPT = ScopeRules(
         "field_definition.property public_field_definition.name method_definition.name property_signature.name "
         "method_signature.name abstract_method_signature.name"
     ),
+    keys=_words("property_identifier statement_identifier"),
+    tags=_words("jsx_opening_element.name jsx_closing_element.name jsx_self_closing_element.name"),
+    keywords=_words("jsx_attribute."),
     shorthand=_words("shorthand_property_identifier shorthand_property_identifier_pattern"),
     hoisted=_words("variable_declaration"),
 )
@@ -130,6 +137,7 @@ _GO = ScopeRules(
     outside=_words("function_declaration.name"),
     members={"selector_expression.field": "operand", "keyed_element.key": ""},
     fields=_words("field_declaration.name"),
+    keys=_words("field_identifier label_name"),
     ordered=True,
 )
 
@@ -142,8 +150,9 @@ _C_THROUGH = (
     "pointer_declarator.declarator array_declarator.declarator function_declarator.declarator parenthesized_declarator."
 )
 _C_NAMES = _words("identifier type_identifier")
-_C_MEMBERS = {"field_expression.field": "argument", "field_designator.": ""}
+_C_MEMBERS = {"field_expression.field": "argument"}
 _C_FIELDS = _words("field_declaration.declarator")
+_C_KEYS = _words("field_identifier statement_identifier")
 _C = ScopeRules(
     names=_C_NAMES,
     scopes=_words(_C_SCOPES),
@@ -154,6 +163,7 @@ _C = ScopeRules(
     outside=_words("function_declarator.declarator preproc_function_def.name"),
     members=_C_MEMBERS,
     fields=_C_FIELDS,
+    keys=_C_KEYS,
     ordered=True,
 )
 _CPP = ScopeRules(
@@ -176,6 +186,7 @@ _CPP = ScopeRules(
     ),
     members={**_C_MEMBERS, "field_initializer.": ""},
     fields=_C_FIELDS,
+    keys=_C_KEYS,
     ordered=True,
 )
 
@@ -200,7 +211,7 @@ _JAVA = ScopeRules(
         "class_declaration.name interface_declaration.name enum_declaration.name record_declaration.name "
         "method_declaration.name constructor_declaration.name"
     ),
-    members={"field_access.field": "object", "method_invocation.name": "object"},
+    members={"field_access.field": "object", "method_invocation.name": "object", "element_value_pair.key": ""},
     ordered=True,
 )
 
@@ -224,6 +235,7 @@ _RUST = ScopeRules(
     outside=_words("function_item.name struct_item.name enum_item.name trait_item.name type_item.name"),
     members={"field_expression.field": "value", "field_initializer.field": ""},
     fields=_words("field_declaration.name"),
+    keys=_words("field_identifier"),
     shorthand=_words("shorthand_field_identifier shorthand_field_initializer."),
     ordered=True,
     renews=True,
@@ -254,7 +266,7 @@ _CSHARP = ScopeRules(
         "method_declaration.name constructor_declaration.name local_function_statement.name"
     ),
     members={"member_access_expression.name": "expression"},
-    keywords=_words("argument.name"),
+    keywords=_words("argument.name attribute_argument.name anonymous_object_creation_expression. with_initializer."),
     ordered=True,
 )
 
@@ -273,6 +285,7 @@ _KOTLIN = ScopeRules(
     ),
     outside=_words("function_declaration.name class_declaration.name object_declaration.name"),
     members={"navigation_expression.": ""},
+    keywords=_words("value_argument."),
     ordered=True,
 )
 
@@ -300,6 +313,8 @@ _PHP = ScopeRules(
     declares=_words("variable_name."),
     through=_words("variable_name."),
     members={"member_access_expression.name": "object", "scoped_property_access_expression.name": "scope"},
+    keys=_words("name"),
+    keywords=_words("argument.name"),
     passes=_words("global_declaration anonymous_function_use_clause"),
 )
 
@@ -316,6 +331,8 @@ _RUBY = ScopeRules(
     through=_words("left_assignment_list. destructured_parameter. rest_assignment."),
     outside=_words("method.name singleton_method.name"),
     members={"call.method": "receiver"},
+    keys=_words("instance_variable class_variable global_variable simple_symbol"),
+    keywords=_words("hash_key_symbol"),
     hoisted=_words("assignment operator_assignment"),
 )
 

@@ -21,12 +21,12 @@ MAX_OCCURRENCES = 20_000  # a name with more of them is not looked into
 WAY_NS = 60_000  # nominal nanoseconds: the work of an occurrence
 SELVES = frozenset(("self", "cls", "this", "$this"))
 _ASSIGNED = frozenset(("assignment.left", "assignment_expression.left"))
-_CONSTRUCTORS = ("__init__", "constructor")
+_CONSTRUCTORS = ("__init__", "constructor", "__construct", "initialize")
 _TEXTS = ("string", "char", "heredoc", "jsx_text", "regex")
 # The children that lead from the root of the tree to a node. A rename leaves it as it is.
 Home = tuple[int, ...]
 FILE: Home = ()
-Role = Literal["variable", "member", "keyword", "string", "comment", "other"]
+Role = Literal["variable", "member", "keyword", "tag", "string", "comment", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,12 @@ class Scopes:
         parent = steps[-2].node.type if len(steps) > 1 else ""
         return steps[-1].node.type in self._rules.names or f"{parent}." in self._rules.names
 
+    def _is_keyword(self, steps: Sequence[_Step], keys: Sequence[str]) -> bool:
+        leaf, keywords = steps[-1].node, self._rules.keywords
+        if not keys or keys[0] not in keywords:
+            return leaf.type in keywords
+        return not keys[0].endswith(".") or (leaf.next_sibling is not None and leaf.next_sibling.type == "=")
+
     def _occurrence(self, steps: Sequence[_Step]) -> Occurrence:
         rules, keys = self._rules, _keys(steps)
         around = frozenset(step.home for step in steps if step.node.type in rules.scopes)
@@ -157,10 +163,13 @@ class Scopes:
             return Occurrence("member", around=around, owner=self._owner(steps), declares=bool(self._owner(steps)))
         if any(key.endswith(".name") and _is_aliased(step) for key, step in zip(keys, steps[-2::-1], strict=False)):
             return Occurrence("member", around=around)  # of another module
-        if keys and keys[0] in rules.keywords:
+        if self._is_keyword(steps, keys):
             return Occurrence("keyword", around=around, called=_called(steps))
+        if keys and keys[0] in rules.tags and (steps[-1].node.text or b"")[:1].islower():
+            return Occurrence("tag", around=around)
         if not self._is_name(steps):
-            return Occurrence(_text_role(steps), around=around)
+            role = "member" if steps[-1].node.type in rules.keys else _text_role(steps)
+            return Occurrence(role, around=around)
         home, number, parameter_of = self._resolved(steps, keys)
         if home != FILE and (owner := self._class_name(steps, home)):
             return Occurrence("member", home, around=around, owner=owner, declares=True)
@@ -337,9 +346,12 @@ def _name(step: _Step) -> str:
 def _parameter_of(steps: Sequence[_Step], home: Home) -> str:
     """Returns the name of the function that a name is a parameter of, that of its class for a constructor."""
     place = next((number for number, step in enumerate(steps) if step.home == home and number), 0)
-    if not place or place + 1 >= len(steps) or "parameter" not in steps[place + 1].field:
+    if not place or place + 1 >= len(steps):
         return ""
-    name = steps[place].node.child_by_field_name("name")
+    if "parameter" not in steps[place + 1].field and "parameter" not in steps[place + 1].node.type:
+        return ""
+    function, around = steps[place].node, steps[place - 1].node
+    name = function.child_by_field_name("name") or around.child_by_field_name("name")
     called = (name.text or b"").decode() if name is not None else ""
     if called not in _CONSTRUCTORS:
         return called
@@ -348,9 +360,10 @@ def _parameter_of(steps: Sequence[_Step], home: Home) -> str:
 
 
 def _called(steps: Sequence[_Step]) -> str:
-    """Returns the name of the function that a keyword argument is given to."""
-    for step in reversed(steps[:-2]):
-        callee = step.node.child_by_field_name("function")
-        if callee is not None:
-            return (callee.text or b"").decode().rpartition(".")[2]
-    return ""
+    """Returns the name of the function, the class or the component that a keyword argument is given to."""
+    given = steps[max(len(steps) - 3, 0)].node
+    callee = given.prev_named_sibling if "argument" in given.type else given.child_by_field_name("name")
+    if callee is not None and callee.text == b"new":
+        callee = callee.prev_named_sibling  # the class of Ruby's ``User.new``
+    text = (callee.text or b"").decode() if callee is not None else ""
+    return text.partition("<")[0].rpartition(".")[2]

@@ -90,7 +90,9 @@ class TokenizedText:
         return self.text[self.text.rfind("\n", 0, start) + 1 : start]
 
     def indent(self, index: int) -> str:
-        """Returns the indentation of the line of a token."""
+        """Returns the indentation of the line of a token; of the line before for one of an empty line."""
+        while 0 < index < len(self.all) and self.all[index].ends_line:
+            index -= 1
         start = self.all[index].start if index < len(self.all) else len(self.text)
         begin = max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
         return indentation(self.text[begin:], " \t")

@@ -36,7 +36,38 @@ def test_a_pattern_of_the_change_makes_the_expected_text(old: str, new: str, els
     assert expected in [text for pattern in patterns(change(old, new)) for text in becomes(pattern, elsewhere)]
 
 
-def test_inserted_lines_have_the_indentation_of_their_place() -> None:
-    made = change("  done(a)\n  end()\n", "  done(a)\n  if a:\n    b()\n  end()\n")
-    found = {text for pattern in patterns(made) for text in becomes(pattern, "      done(a)\n      end()\n")}
-    assert "      done(a)\n      if a:\n        b()\n      end()\n" in found
+@pytest.mark.parametrize(
+    ("old", "new", "elsewhere", "expected"),
+    [
+        ("  done(a)\n  end()\n", "  done(a)\n  if a:\n    b()\n  end()\n",
+         "      done(a)\n      end()\n", "      done(a)\n      if a:\n        b()\n      end()\n"),
+        ("done(a)\nend()\n", "done(a)\nif a:\n  b()\nend()\n",
+         "      done(a)\n      end()\n", "      done(a)\n      if a:\n        b()\n      end()\n"),
+        ("      done(a)\n      end()\n", "      done(a)\n      if a:\n        b()\n      end()\n",
+         "done(a)\nend()\n", "done(a)\nif a:\n  b()\nend()\n"),
+        ("\tdone(a)\n\tend()\n", "\tdone(a)\n\tif a {\n\t\tb()\n\t}\n\tend()\n",
+         "\t\tdone(a)\n\t\tend()\n", "\t\tdone(a)\n\t\tif a {\n\t\t\tb()\n\t\t}\n\t\tend()\n"),
+        ("\tdone(a)\n\tend()\n", "\tdone(a)\n\n\tb()\n\tend()\n",
+         "\t\tdone(a)\n\t\tend()\n", "\t\tdone(a)\n\n\t\tb()\n\t\tend()\n"),
+        ("data = load(path)\nuse(data)\n", "data = load(path)\ncheck(data)\nuse(data)\n",
+         "        data = load(path)\n        use(data)\n",
+         "        data = load(path)\n        check(data)\n        use(data)\n"),
+        # The first line of a block, or of a file, and one behind the last line.
+        ("def f():\n    end(a)\n", "def f():\n    done(a)\n    end(a)\n",
+         "def g():\n    b()\n    end(a)\n", "def g():\n    b()\n    done(a)\n    end(a)\n"),
+        ("end(a)\n", "done(a)\nend(a)\n", "    end(a)\n", "    done(a)\n    end(a)\n"),
+        ("if a:\n    b()\nend(a)\n", "if a:\n    b()\ndone(a)\nend(a)\n",
+         "    c()\n    end(a)\n", "    c()\n    done(a)\n    end(a)\n"),
+        ("  if a {\n    b()\n\n  }\n", "  if a {\n    b()\n\n    done(a)\n  }\n",
+         "if a {\n  b()\n\n}\n", "if a {\n  b()\n\n  done(a)\n}\n"),
+        # Lines that are broken, indented, or begin with another token.
+        ("run(a, b)\n", "run(\n    a,\n    b,\n)\n", "    run(a, b)\n",
+         "    run(\n        a,\n        b,\n    )\n"),
+        ("done(a)\n", "if a:\n    done(a)\n", "  done(a)\n", "  if a:\n      done(a)\n"),
+        ("\tx := done(a)\n", "\tdone(b)\n", "\t\tx := done(a)\n", "\t\tdone(b)\n"),
+        ("done(a)  or b\n", "done(a)  or c\n", "    x = done(a)  or b\n", "    x = done(a)  or c\n"),
+    ],
+)  # fmt: skip
+def test_lines_have_the_indentation_of_their_place(old: str, new: str, elsewhere: str, expected: str) -> None:
+    found = {text for pattern in patterns(change(old, new)) for text in becomes(pattern, elsewhere)}
+    assert expected in found

@@ -140,6 +140,19 @@ def i(rows):
     if (total := len(rows)) > 1:
         return total
 """,
+    "keywords of a pattern": """
+def f(row):
+    @total = row.first()
+    match row:
+        case Order(total=other):
+            return other, @total
+""",
+    "the argument of a constructor": """
+class Order:
+    def __init__(self, @total):
+        self.rows = [@total]
+x = Order(@total=1), Other(total=2), f(Other(total=3))
+""",
     "f-strings are code": """
 def f(rows):
     @total = len(rows)
@@ -193,6 +206,29 @@ class B {
   total = 2;
   add() { return this.total; }
 }
+""",
+    },
+    "tsx": {
+        "elements and attributes": """
+function A() {
+  const @total = useTotal();
+  show(@total);
+  const a = <total onSubmit={@total.submit}>{@total.x}</total>;
+  return <Input total={@total} a={<total/>} b={render(<Input total={@total.x}/>)}/>;
+}
+""",
+        "a member": """
+interface A { @total: number }
+const a = <total>{b.@total}</total>;
+const c = d.@total, e = { @total: <total/> };
+""",
+        "a component that is a variable": """
+const @total = styles();
+const a = <@total.Item total={@total}></@total.Item>;
+""",
+        "the attributes of a component": """
+const Order = ({ @total, rows }) => <p>{@total}{rows}</p>;
+function B() { return <div><Order @total={1}/><Other total={2}/></div>; }
 """,
     },
     "typescript": {
@@ -251,6 +287,22 @@ int f(int *@total, struct order *o)
 int g(int total) { return total; }
 int h(int total);
 """,
+        "designators": """
+int f(int @total)
+{
+    struct order a = { .total = @total };
+    return use(a, offsetof(struct order, total)) + @total;
+}
+""",
+        "a field": """
+struct order { int @total; };
+struct order f(int total)
+{
+    struct order a = { .@total = total };
+    a.@total = total;
+    return a;
+}
+""",
     },
     "cpp": {
         "lambdas and loops": """
@@ -265,6 +317,14 @@ template <typename T> T h(T total) { return total; }
 """,
     },
     "java": {
+        "elements of annotations": """
+class A {
+    int f(int @total) {
+        @Checked(total = 1) int a = @total;
+        return a + @total;
+    }
+}
+""",
         "locals, lambdas and fields": """
 class A {
     int f(int @total) {
@@ -300,6 +360,13 @@ fn f(rows: &[i32]) -> i32 {
 }
 fn g(total: i32) -> i32 { match total { total if total > 1 => total, _ => 1 } }
 """,
+        "fields in patterns": """
+fn f(@total: &str) -> T {
+    let T { total: other, .. } = g(&@total);
+    match other { T { total: ref b, .. } => use_it(b, @total) }
+    T { total: @total }
+}
+""",
         "a name in two patterns is one variable": """
 fn f(row: Row) -> i32 {
     match row { Row::A(@total) | Row::B(@total) => @total, Row::C(total) => total }
@@ -307,6 +374,16 @@ fn f(row: Row) -> i32 {
 """,
     },
     "csharp": {
+        "names of arguments and members": """
+class A {
+    int F(int @total) {
+        Use(total: @total, rest: new A { rest = F(@total: 1) });
+        var a = new { total = @total };
+        return a with { total = @total };
+    }
+    A(int total) { }
+}
+""",
         "locals and lambdas": """
 class A {
     int F(int @total) {
@@ -328,6 +405,19 @@ fun f(@total: Int): Int {
 fun g(): Int { val total = 1
     return total }
 """,
+        "names of arguments": """
+fun f(row: Row): Order {
+    val @total = row.first()
+    val a = Order(total = @total, rest = 1)
+    return a.copy(1, total = @total.half())
+}
+""",
+        "a parameter": """
+fun f(@total: Int): Int {
+    return @total
+}
+val x = f(@total = 1) + h.g(total = 2)
+""",
     },
     "lua": {
         "locals": """
@@ -347,6 +437,18 @@ function f($@total) {
 }
 function g() { $total = 1; return $total; }
 """,
+        "names of arguments": """<?php
+function f($@total) {
+    $a = new Order(total: $@total);
+    return make($a, total: $@total, rest: 1);
+}
+""",
+        "a parameter": """<?php
+class Order {
+    public function __construct(int $@total) { $this->rows = [$@total]; }
+}
+$a = make(new Order(@total: 1), total: 2);
+""",
     },
     "ruby": {
         "methods and blocks": """
@@ -360,6 +462,23 @@ def g
   total = 1
   total + 1
 end
+""",
+        "keys, symbols and members": """
+def f(row)
+  @total = row.first
+  Order.create(total: @total)
+  Order.create(:total => @total, "total": 1, @total => 2)
+  show(:total, $total, { total: @total })
+end
+""",
+        "a parameter": """
+class Order
+  def initialize(@total:)
+    super(total: @total)
+  end
+  def add(rows, total:) = total
+end
+[Order.new(@total: 1), Order.create(total: 2), add(1, total: 3)]
 """,
     },
     "bash": {
@@ -391,7 +510,8 @@ def test_the_table_has_only_kinds_and_fields_of_the_grammars() -> None:
         kinds = {one.node_kind_for_id(number) for one in grammars for number in range(one.node_kind_count)}
         fields = {one.field_name_for_id(number) for one in grammars for number in range(1, one.field_count + 1)}
         places = {*rules.declares, *rules.outside, *rules.through, *rules.members, *rules.fields, *rules.keywords}
-        plain = {*rules.scopes, *rules.closed, *rules.bodies, *rules.hoisted, *rules.passes, *rules.names}
+        places |= rules.tags
+        plain = {*rules.scopes, *rules.keys, *rules.closed, *rules.bodies, *rules.hoisted, *rules.passes, *rules.names}
         places |= {kind if "." in kind else f"{kind}." for kind in plain | rules.shorthand}
         parts = [place.partition(".") for place in places]
         assert {kind for kind, _, _ in parts} - kinds == set()
@@ -473,3 +593,11 @@ def test_the_name_of_a_type_is_no_string() -> None:
     text = "const a: @string = one();\nconst b: @string = two();\n"
     change = renamed(text, "typescript", by=("string", "number"))
     assert {one.kind for one in candidates(change, change.new)} == {"code"}
+
+
+def test_a_member_of_ruby_is_no_local_variable() -> None:
+    old = "def f(total)\n  @total = total\n  @total + total\nend\n"
+    new = old.replace("f(total)", "f(amount)")
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1), require_language("ruby"))
+    then = "def f(amount)\n  @total = amount\n  @total + amount\nend\n"
+    assert applied(new, chosen(candidates(change, change.new))) == then
