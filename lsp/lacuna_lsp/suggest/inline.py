@@ -204,7 +204,7 @@ class Inline:
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
-            self._calmness.answered(_language(state), refused[0].where, REFUSED)
+            self._answered(state, refused[0], REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -367,11 +367,16 @@ class Inline:
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
                 if kind in ANSWERS and not suggestion.is_answered:
-                    self._calmness.answered(_language(state), suggestion.where, ANSWERS[kind])
+                    self._answered(state, suggestion, ANSWERS[kind])
                 if kind in ("accepted", "rejected"):
                     state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
+
+    def _answered(self, state: DocumentState, suggestion: Suggestion, answer: float) -> None:
+        """Takes in what became of a suggestion: one answer, also where it is taken part by part."""
+        self._calmness.answered(_language(state), suggestion.where, answer, again=suggestion.is_partly_taken)
+        suggestion.is_partly_taken |= answer == PART
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
         self._rejected += [self._key(state, suggestion, index) for index in indices]
