@@ -44,7 +44,7 @@ class Server(LanguageServer):
             version("lacuna-code"),
             protocol_cls=Protocol,
             converter_factory=converter,
-            notebook_document_sync=types.NotebookDocumentSyncOptions([EVERY_NOTEBOOK]),
+            notebook_document_sync=types.NotebookDocumentSyncOptions([EVERY_NOTEBOOK], save=True),
         )
         for method in SESSION_METHODS:
             self.protocol.fm.builtin_features.pop(method)
