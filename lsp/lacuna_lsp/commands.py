@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -201,7 +202,7 @@ async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     from lacuna_lsp.edit import bulk, filling
 
     async with working(ls, "Make the change everywhere") as report:
-        asked, looked_at = await filling.followed(ls, wanted)
+        asked, looked_at = await filling.followed(ls, wanted, partial(awake, ls, report))
         plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 
