@@ -64,7 +64,6 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "suggest": ls.session.settings.suggest,
-        "snoozedS": ls.inline.snoozed_s,
         "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path("lsp")),
     }
@@ -266,5 +265,7 @@ async def next_part(ls: Server, wanted: NextPart) -> dict[str, Any]:
 @command("lacuna.snooze", Snooze)
 async def snooze(ls: Server, wanted: Snooze) -> dict[str, Any]:
     """Suggests nothing without a request for some minutes; returns them."""
-    ls.inline.snooze(wanted.minutes)
+    ls.session.snooze(wanted.minutes)
+    ls.inline.left_for("")
+    ls.loading.snoozed()
     return {"minutes": wanted.minutes}

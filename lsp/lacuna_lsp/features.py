@@ -168,7 +168,10 @@ async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
     told = {one.range.start.line: one.message for one in context.diagnostics}
-    shown = await ls.next_edits.offer(document, params.position.line, others=context.other_documents, told=told)
+    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    shown = await ls.next_edits.offer(
+        document, params.position.line, invoked=invoked, others=context.other_documents, told=told
+    )
     return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
 

@@ -178,16 +178,24 @@ class NextEdits:
             history.stop()
 
     async def offer(
-        self, document: ClientDocument, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
+        self,
+        document: ClientDocument,
+        row: int,
+        *,
+        invoked: bool = False,
+        others: bool = False,
+        told: Mapping[int, str] = NOTHING,
     ) -> ShownOffer | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
-        ``others``: it may be one of another open document of the language. ``told`` are messages of compilers and
-        linters by line.
+        ``invoked``: the user has asked for it. ``others``: it may be one of another open document of the language.
+        ``told`` are messages of compilers and linters by line.
         """
         self.counts.wanted += 1
         settings, history = self._session.settings, self._histories.get(document.uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
+            return None
+        if self._session.snoozed_s and not invoked:
             return None
         if history is None or history.erasing or history.is_silent or document.size > MAX_BYTES:
             return None

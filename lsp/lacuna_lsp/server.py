@@ -65,6 +65,7 @@ class Server(LanguageServer):
     async def close(self) -> None:
         """Ends the session after the client has disconnected."""
         self.inline.left_for("")
+        self.loading.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -164,6 +164,17 @@ async def test_settings_turn_next_edits_off(editor: Editor, options: dict[str, o
     assert await asked(editor) == []
 
 
+async def test_a_snooze_holds_back_next_edits_that_nobody_asked_for(editor: Editor) -> None:
+    await editor.initialize(ready=False)
+    editor.open(USES)
+    renamed(editor)
+    await editor.command("lacuna.snooze", {"minutes": 5})
+    assert await asked(editor) == []
+    assert len(await asked(editor, triggerKind=1)) == 1
+    await editor.command("lacuna.snooze", {"minutes": 0})
+    assert len(await asked(editor)) == 1
+
+
 async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_from_the_code(editor: Editor) -> None:
     body = "(rows):\n    total{} = len(rows)\n    print('total', total)\n    return total\n"
     other = f"def other{body.format('')}"

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import re
 import time
 from collections import deque
@@ -94,7 +93,6 @@ class Inline:
         self._session = session
         self._debounce = Debounce()
         self._calmness = Calmness(users_file())
-        self._snoozed_until = 0.0
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -246,20 +244,9 @@ class Inline:
 
     def _is_off(self, request: Request) -> str:
         """Why nothing is suggested unasked at a place; "" where something is."""
-        if seconds := self.snoozed_s:
+        if seconds := self._session.snoozed_s:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
         return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
-
-    @property
-    def snoozed_s(self) -> int:
-        """For how many seconds nothing is suggested unasked."""
-        return math.ceil(max(self._snoozed_until - time.monotonic(), 0.0))
-
-    def snooze(self, minutes: float) -> None:
-        """Suggests nothing unasked for some minutes; 0: suggests again."""
-        self._snoozed_until = time.monotonic() + 60 * minutes
-        for state in self._states.values():
-            state.cancel()
 
     def leave(self) -> None:
         """Keeps what the person answered: the client goes."""
