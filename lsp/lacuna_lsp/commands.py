@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,6 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "suggest": ls.session.settings.suggest,
-        "snoozedS": ls.inline.snoozed_s,
         "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path("lsp")),
     }
@@ -201,7 +201,7 @@ async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     from lacuna_lsp.edit import bulk, filling
 
     async with working(ls, "Make the change everywhere") as report:
-        asked, looked_at = await filling.followed(ls, wanted)
+        asked, looked_at = await filling.followed(ls, wanted, partial(awake, ls, report))
         plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 
@@ -265,5 +265,7 @@ async def next_part(ls: Server, wanted: NextPart) -> dict[str, Any]:
 @command("lacuna.snooze", Snooze)
 async def snooze(ls: Server, wanted: Snooze) -> dict[str, Any]:
     """Suggests nothing without a request for some minutes; returns them."""
-    ls.inline.snooze(wanted.minutes)
+    ls.session.snooze(wanted.minutes)
+    ls.inline.left_for("")
+    ls.loading.snoozed()
     return {"minutes": wanted.minutes}

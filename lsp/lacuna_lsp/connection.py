@@ -11,7 +11,7 @@ import msgspec
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.client.workspaces import ClientWorkspaces
-from lacuna_lsp.document import ClientDocument
+from lacuna_lsp.document import ClientDocument, narrowed
 from lacuna_model.core.params import (
     DecodeOptions,
     Diagnostic,
@@ -240,7 +240,7 @@ class ServiceConnection:
                 chosen = await self._workspaces.choose(
                     folder, now.path, now.language, text, at, diagnostics, signatures
                 )
-                asked = msgspec.structs.replace(message, snippets=chosen, signatures=())
+                asked = msgspec.structs.replace(self._as_of(now, message), snippets=chosen, signatures=())
             answers = self._client.infill(asked)
             try:
                 async with aclosing(answers):
@@ -258,6 +258,19 @@ class ServiceConnection:
             return _legible(results[0].result, now)
 
         return filled()
+
+    def _as_of(self, asked: ClientDocument, message: Infill) -> Infill:
+        """Returns a request for the text of a document as it was asked about, also after edits since then.
+
+        Raises ServiceError if the document was closed.
+        """
+        if not self._client.has(asked.uri):
+            raise ServiceError("cancelled", "the document was closed")
+        if (version := self._client.version(asked.uri)) == message.version:
+            return message
+        now = self._client.text(asked.uri)
+        back = narrowed(Edit(0, len(now), asked.text.decode()), now)
+        return msgspec.structs.replace(message, version=version, edits=(back, *message.edits))
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[Answer]:

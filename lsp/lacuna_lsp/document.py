@@ -175,14 +175,14 @@ class ClientDocument:
             before = self.text
             for change in changes:
                 self._splice(*self._parts(change))
-            edit = _narrowed(Edit(0, len(before), self.text.decode()), before)
+            edit = narrowed(Edit(0, len(before), self.text.decode()), before)
             return (edit,) if edit.start < edit.end or edit.text else ()
         edits = []
         for change in changes:
             first, last, text = self._parts(change)
             starts = self._line_starts()
             edit = Edit(starts[first[0]] + first[1], starts[last[0]] + last[1], text.decode())
-            edits.append(_narrowed(edit, self.between(edit.start, edit.end)))
+            edits.append(narrowed(edit, self.between(edit.start, edit.end)))
             self._splice(first, last, text)
         return tuple(edits)
 
@@ -249,7 +249,7 @@ def without_common_start(edit: Edit, old: bytes) -> Edit:
     return Edit(edit.start + size, edit.end, new[size:].decode())
 
 
-def _narrowed(edit: Edit, old: bytes) -> Edit:
+def narrowed(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one share at its ends."""
     edit = without_common_start(edit, old)
     old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()

@@ -133,6 +133,13 @@ def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParam
         did_change(ls, types.DidChangeTextDocumentParams(typed.document, typed.changes))
 
 
+def notebook_did_save(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
+    """Stores the saved texts of a notebook's cells."""
+    for cell in ls.session.notebooks.get(params.notebook_document.uri, ()):
+        if (document := ls.session.documents.get(cell.document)) is not None:
+            document.saved = document.text
+
+
 def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
     """Closes a notebook and its cells."""
     ls.session.notebooks.pop(params.notebook_document.uri, None)
@@ -161,7 +168,10 @@ async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
     told = {one.range.start.line: one.message for one in context.diagnostics}
-    shown = await ls.next_edits.offer(document, params.position.line, others=context.other_documents, told=told)
+    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    shown = await ls.next_edits.offer(
+        document, params.position.line, invoked=invoked, others=context.other_documents, told=told
+    )
     return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
 
@@ -240,6 +250,7 @@ FEATURES: dict[str, Callable[..., Any]] = {
     types.TEXT_DOCUMENT_DID_CLOSE: did_close,
     types.NOTEBOOK_DOCUMENT_DID_OPEN: notebook_did_open,
     types.NOTEBOOK_DOCUMENT_DID_CHANGE: notebook_did_change,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: notebook_did_save,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: notebook_did_close,
     DID_SHOW: did_show,
     DID_PARTIALLY_ACCEPT: did_partially_accept,

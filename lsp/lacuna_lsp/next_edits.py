@@ -47,9 +47,9 @@ class OfferCounts:
 class History:
     """The changes of one document, the newest last, and what is looked for after it.
 
-    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it, and
-    ``writing`` what the model writes there; an edit stops both. While it ``is_silent``, nothing is offered until the
-    next edit. While the user is ``erasing``, nothing is offered either.
+    ``origin`` is the change whose places are offered one after the other, ``source`` the uri of the document in which
+    it was made, ``ahead`` what follows it, and ``writing`` what the model writes there; an edit stops both. While it
+    ``is_silent``, nothing is offered until the next edit. While the user is ``erasing``, nothing is offered either.
     """
 
     def __init__(self) -> None:
@@ -58,6 +58,7 @@ class History:
         self._past: deque[PastChange] = deque(maxlen=REMEMBERED)
         self.erasing = False
         self.origin: RecentChange | None = None
+        self.source = ""
         self.is_silent = False
         self.ahead: asyncio.Task[list[Offer]] | None = None
         self.writing: asyncio.Task[list[Offer]] | None = None
@@ -106,6 +107,12 @@ class History:
         """Adds a change of lines that was made at once, such as an accepted offer."""
         self._past.append(PastChange(path, old.strip(), new.strip()))
 
+    def where(self, uri: str) -> Where:
+        """Where its document, of this uri, lies to the change that is followed."""
+        if self.origin is None:
+            return "here"
+        return "later" if self.source == uri else "elsewhere"
+
     @property
     def last_row(self) -> int:
         """The last line of the change that the user makes now."""
@@ -133,28 +140,33 @@ class NextEdits:
         history = self._histories.setdefault(after.uri, History())
         history.is_silent = False
         history.stop()
-        taken = next((shown for shown in self._shown.values() if _is_taken(shown.offer, before, after)), None)
+        taken = next((shown for shown in reversed(self._shown.values()) if _is_taken(shown.offer, before, after)), None)
         if taken is not None:
             self._accept(taken, history, after)
             return
-        history.origin = None
+        history.origin, history.source = None, ""
         history.edited(before, after, edits)
 
     def _accept(self, taken: ShownOffer, history: History, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
-        origin = history.origin or history.change(document)
         self._shown.pop(taken.id, None)
         self.counts.accepted += 1
+        history.erasing = False
         history.remember(document.path, taken.offer.old, taken.offer.new)
-        if origin is not None:
-            history.origin = origin
-            history.ahead = asyncio.create_task(self._look_ahead(document, origin, history))
+        if taken.source != document.uri:
+            history.origin, history.source = taken.change, taken.source
+        elif history.origin is None:
+            history.origin, history.source = history.change(document), document.uri
+        if history.origin is not None:
+            history.ahead = asyncio.create_task(self._look_ahead(document, history.origin, history))
 
     async def _look_ahead(self, document: ClientDocument, origin: RecentChange, history: History) -> list[Offer]:
         """Returns what follows a change in a document; an edit cancels it, and what failed is not kept."""
         try:
             found = await self._find(document, origin, history)
-            return found or await self._written(document, document.version, origin, history, history.last_row)
+            if found or history.where(document.uri) == "elsewhere":
+                return found
+            return await self._written(document, document.version, origin, history, history.last_row)
         except UnfinishedError as error:
             log.info("no next edit: %s", error)
             history.ahead = None
@@ -166,22 +178,31 @@ class NextEdits:
             history.stop()
 
     async def offer(
-        self, document: ClientDocument, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
+        self,
+        document: ClientDocument,
+        row: int,
+        *,
+        invoked: bool = False,
+        others: bool = False,
+        told: Mapping[int, str] = NOTHING,
     ) -> ShownOffer | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
-        ``others``: it may be one of another open document of the language. ``told`` are messages of compilers and
-        linters by line.
+        ``invoked``: the user has asked for it. ``others``: it may be one of another open document of the language.
+        ``told`` are messages of compilers and linters by line.
         """
         self.counts.wanted += 1
         settings, history = self._session.settings, self._histories.get(document.uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
+            return None
+        if self._session.snoozed_s and not invoked:
             return None
         if history is None or history.erasing or history.is_silent or document.size > MAX_BYTES:
             return None
         change = history.origin or history.change(document)
         if change is None:
             return None
+        where, source = history.where(document.uri), history.source or document.uri
         began, version, ahead = time.monotonic(), document.version, history.ahead
         found = await (_ended(ahead) if ahead is not None else self._find(document, change, history, told))
         if self._session.is_stale(document, version):
@@ -189,13 +210,13 @@ class NextEdits:
         kept = self._not_dismissed(found, row)
         if not kept and others:
             kept = self._not_dismissed(await self._elsewhere(document, change), row)
-        if not kept and ahead is None:
+        if not kept and ahead is None and where != "elsewhere":
             try:
                 kept = self._not_dismissed(await self._written(document, version, change, history, row), row)
             except UnfinishedError as error:
                 log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
-        return self._show(kept[0]) if kept else None
+        return self._show(kept[0], change, source) if kept else None
 
     def _not_dismissed(self, found: Sequence[Offer], row: int) -> list[Offer]:
         return ordered([one for one in found if one.key not in self._dismissed], row)
@@ -226,10 +247,12 @@ class NextEdits:
         self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] = NOTHING
     ) -> list[Offer]:
         """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
-        where: Where = "here" if history.origin is None else "later"
-        text, past = document.text.decode(), history.past
+        where, text, past = history.where(document.uri), document.text.decode(), history.past
+        least = ELSEWHERE if where == "elsewhere" else SURE
         try:
-            return await asyncio.to_thread(offers, change, document.uri, text, past, where=where, told=told)
+            return await asyncio.to_thread(
+                offers, change, document.uri, text, past, where=where, least=least, told=told
+            )
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []
@@ -250,12 +273,12 @@ class NextEdits:
         current = (places for other, version, places in found if not self._session.is_stale(other, version))
         return list(chain.from_iterable(current))
 
-    def _show(self, offer: Offer) -> ShownOffer | None:
+    def _show(self, offer: Offer, change: RecentChange, source: str) -> ShownOffer | None:
         """Returns an offer as it is shown, None where its document has been closed."""
         document = self._session.documents.get(offer.uri)
         if document is None:
             return None
-        shown = ShownOffer(uuid.uuid4().hex, offer, document.version)
+        shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
         self._shown[shown.id] = shown
         while len(self._shown) > MAX_OTHERS:
             self._shown.popitem(last=False)

@@ -68,11 +68,16 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class ShownOffer(msgspec.Struct, frozen=True):
-    """An offer that the client has: its id, and the version of its document."""
+    """An offer that the client has: its id, the version of its document, and the change that it follows.
+
+    ``source`` is the uri of the document in which the change was made.
+    """
 
     id: str
     offer: Offer
     version: int
+    change: RecentChange
+    source: str
 
     def item(self, document: ClientDocument) -> dict[str, Any]:
         """Returns the edit in the form of Copilot's server: whole lines without the last line ending, and their text.

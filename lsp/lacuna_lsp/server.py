@@ -44,7 +44,7 @@ class Server(LanguageServer):
             version("lacuna-code"),
             protocol_cls=Protocol,
             converter_factory=converter,
-            notebook_document_sync=types.NotebookDocumentSyncOptions([EVERY_NOTEBOOK]),
+            notebook_document_sync=types.NotebookDocumentSyncOptions([EVERY_NOTEBOOK], save=True),
         )
         for method in SESSION_METHODS:
             self.protocol.fm.builtin_features.pop(method)
@@ -65,6 +65,7 @@ class Server(LanguageServer):
     async def close(self) -> None:
         """Ends the session after the client has disconnected."""
         self.inline.left_for("")
+        self.loading.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -77,6 +77,45 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c, 1)\n"
 
 
+async def refactor_folder(nvim: Neovim, folder: Path) -> tuple[Path, Path]:
+    """Ask for a refactor of a folder with one open file and one other; return both."""
+    (folder / ".git").mkdir()
+    other = folder / "other.py"
+    other.write_text("def f():\n    get(c)\n")
+    file = await nvim.start("code.py", "get(a)\n")
+    await nvim.command("Lacuna refactor")
+    await nvim.wait("Rewrite places like:")
+    await nvim.keys("get($A)<CR>")
+    await nvim.wait("to (the model fills <<fill>>):")
+    await nvim.keys("get($A, 1)<CR>")
+    return file, other
+
+
+async def test_a_file_that_was_not_open_is_not_edited_once_it_has_changed(nvim: Neovim, tmp_path: Path) -> None:
+    file, other = await refactor_folder(nvim, tmp_path)
+    await nvim.wait("+    get(c, 1)")
+    await nvim.lua("vim.api.nvim_buf_set_lines(vim.fn.bufnr('other.py'), 0, 0, true, { 'import a' })")
+    await nvim.command("w")
+    await nvim.told("nothing was edited, ")
+    assert "other.py has changed meanwhile" in await nvim.lua("return vim.fn.execute('messages')")
+    await nvim.request("nvim_command", "wall")
+    assert file.read_text() == "get(a)\n"
+    assert other.read_text() == "import a\ndef f():\n    get(c)\n"
+
+
+async def test_a_file_is_not_edited_where_another_client_has_unsaved_changes_of_it(
+    nvim: Neovim, tmp_path: Path
+) -> None:
+    await nvim.lua("vim.fn.bufload(vim.fn.bufadd('other.py'))")
+    await nvim.lua("vim.api.nvim_buf_set_lines(vim.fn.bufnr('other.py'), 0, -1, true, { 'import a' })")
+    file, other = await refactor_folder(nvim, tmp_path)
+    await nvim.told("nothing was edited, ")
+    assert "other.py has unsaved changes" in await nvim.lua("return vim.fn.execute('messages')")
+    assert not nvim.shows("@@")
+    assert file.read_text() == "get(a)\n"
+    assert other.read_text() == "def f():\n    get(c)\n"
+
+
 async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
     await nvim.command("%Lacuna recipes")

@@ -288,6 +288,14 @@ async def test_the_status_log_health_check_and_completion_of_commands_work(nvim:
     assert await nvim.lua(complete, "Lacuna log ") == []
 
 
+async def test_the_status_line_says_while_suggestions_are_snoozed(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna snooze 5")
+    await nvim.wait("Lacuna: snoozed")
+    await nvim.command("Lacuna snooze 0")
+    await nvim.wait("Lacuna: ready")
+
+
 async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) -> None:
     text = (PLUGIN / "doc/lacuna.txt").read_text()
     for name in await nvim.lua("return vim.fn.getcompletion('Lacuna ', 'cmdline')"):

@@ -12,6 +12,19 @@ from .neovim import AT_ONCE, Neovim, running
 # All that is drawn has been there for a second; and nothing gets older.
 LATER = "local now = vim.uv.now() + 1000; vim.uv.now = function() return now end"
 FROZEN = "local now = vim.uv.now(); vim.uv.now = function() return now end"
+# The answers to two commands come at once, as they do in a Neovim that was busy.
+PAIRED = """
+local server, waiting = require('lacuna.server'), {}
+local execute = server.execute
+function server.execute(name, argument, done)
+  execute(name, argument, function(answer)
+    table.insert(waiting, function() done(answer) end)
+    if #waiting == 2 then
+      vim.iter(waiting):each(function(each) each() end)
+    end
+  end)
+end
+"""
 
 
 async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: Neovim, daemon: Daemon) -> None:
@@ -26,6 +39,16 @@ async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: N
     await nvim.lua(LATER)
     await nvim.keys("<Tab>")
     await nvim.wait_lines("def f(x):", "        return x")
+
+
+async def test_the_key_of_a_line_accepts_it_on_a_blank_line_at_once(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["return x"])
+    await nvim.start("code.py", "def f(x):\n    \n", keys="")
+    await nvim.lua(FROZEN)
+    await nvim.keys("jA")
+    await nvim.wait_ghost("return x")
+    await nvim.keys("<M-l>")
+    await nvim.wait_lines("def f(x):", "    return x")
 
 
 async def test_a_suggestion_is_shown_and_accepted_with_one_key(nvim: Neovim, daemon: Daemon) -> None:
@@ -82,6 +105,20 @@ async def test_words_and_lines_of_a_suggestion_are_accepted_one_by_one(nvim: Neo
     assert await nvim.saved(file) == "if first.second:\n    third\nfourth\n"
     await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
     assert counted(daemon)["partly_accepted"] == before.get("partly_accepted", 0) + 3
+
+
+async def test_a_word_is_accepted_once_though_its_key_is_pressed_again_before_it_is_there(
+    nvim: Neovim, daemon: Daemon
+) -> None:
+    daemon.plan(fills=["first.second.third"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("first.second.third")
+    await nvim.lua(PAIRED)
+    await nvim.lua("for _ = 1, 2 do require('lacuna.suggestion').accept_part('word') end")
+    await nvim.wait_lines("value = first")
+    await nvim.wait_ghost(".second.third")
+    await nvim.keys("<Esc>")
+    await nvim.wait_lines("value = first")
 
 
 async def test_a_dismissed_suggestion_is_not_made_again(nvim: Neovim, daemon: Daemon) -> None:

@@ -119,6 +119,13 @@ def test_a_setting_has_the_servers_limits(field: msgspec.structs.FieldInfo) -> N
     assert found == wanted
 
 
+def test_commands_of_the_server_can_be_chosen_only_while_it_runs() -> None:
+    registered = re.findall(r'command\("(lacuna\.\w+)"', (CLIENT / "src/extension.ts").read_text())
+    assert registered
+    of_server = [one for one in MANIFEST["contributes"]["commands"] if one["command"] not in registered]
+    assert [one["command"] for one in of_server if "lacuna.running" not in one.get("enablement", "")] == []
+
+
 def test_the_readme_names_every_command_key_and_setting() -> None:
     contributed, readme = MANIFEST["contributes"], (CLIENT / "README.md").read_text()
     titles = [command["title"] for command in contributed["commands"]]

@@ -127,6 +127,19 @@ async def test_suggestions_can_be_turned_off_and_on(code: VSCode, daemon: Daemon
     assert len(daemon.requests) == 2
 
 
+@in_one_window
+async def test_a_snooze_is_seen_in_the_status_bar_and_ended_in_its_menu(code: VSCode, daemon: Daemon) -> None:
+    await code.open("snoozed.py", "¦\n")
+    await code.run("Lacuna: Snooze Suggestions for Ten Minutes")
+    await code.status("ready, .*, snoozed")
+    await code.says("snoozed")
+    await code.run("Lacuna: Status and Actions")
+    await code.choices.filter(has_text="Suggest again").click()
+    await code.status("ready, .*, suggesting while you type")
+    await code.insert("a = ")
+    await code.shows("a = «filled»")
+
+
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(6))
 RENAMED = f"import old_name¦\n{FILLER}keep(old_name, 1)\n{FILLER}    show(old_name)\n"
 

@@ -35,10 +35,10 @@ async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
 class Editor:
     """A client with one document and one cursor. ``¦`` marks the cursor in a text that it opens.
 
-    For every edit from the server, the client first calls ``while_previewed``. If ``refusing`` is a string, it then
-    refuses the edit with this reason, or without a reason if the string is empty. Otherwise it adds the edit to
-    ``applied``. ``answers`` are the titles that it chooses in message boxes. ``statuses`` are the status notifications
-    of the engine, in their order of arrival.
+    For every edit and every question from the server, the client first calls ``while_previewed``. If ``refusing`` is a
+    string, it then refuses the edit with this reason, or without a reason if the string is empty. Otherwise it adds the
+    edit to ``applied``. ``answers`` are the titles that it chooses in message boxes. ``statuses`` are the status
+    notifications of the engine, in their order of arrival.
     """
 
     def __init__(self, client: LanguageClient) -> None:
@@ -147,6 +147,7 @@ class Editor:
         return types.ApplyWorkspaceEditResult(applied=True)
 
     def _answer(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        self.while_previewed()
         self.asked.append(params)
         return next((a for a in params.actions or () if any(a.title.startswith(t) for t in self.answers)), None)
 

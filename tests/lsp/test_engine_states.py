@@ -45,6 +45,22 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
         assert editor.messages == []
 
 
+async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    async with started(own_daemon) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        editor.open("def area(r¦):\n    return 3 * r\n")
+        editor.type(", pi")
+        place = {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}, "scope": "file"}
+        following = asyncio.ensure_future(editor.command("lacuna.propagate", place))
+        await until(lambda: heard(editor, "waits for the engine, half of it is there"))
+        own_daemon.plan(fills=["    return pi * r\n"], log_prob=-0.1)
+        assert (await following)["status"] == "applied"
+        assert editor.edited() == "def area(r, pi):\n    return pi * r\n"
+
+
 def heard(editor: Editor, message: str) -> bool:
     """Whether the client was told this progress."""
     return any(

@@ -3,6 +3,7 @@ import re
 import urllib.request
 from pathlib import Path
 
+import pytest
 from lsprotocol import types
 
 from lacuna_model.hub.atomic import ANSWERS
@@ -57,6 +58,28 @@ async def test_a_dismissed_suggestion_is_one_refusal(language_server: Path, daem
     await until(file.exists)
     assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}
     assert rejected(daemon, before) == 3
+
+
+@pytest.mark.parametrize(("end", "answer"), [("accepted", 1.0), ("left", 0.5), ("typed over", 0.5)])
+async def test_a_suggestion_that_is_taken_word_by_word_is_one_answer(
+    language_server: Path, daemon: Daemon, end: str, answer: float
+) -> None:
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first second third fourth"])
+        await editor.begin()
+        (item,) = await editor.items()
+        for length in (5, 12, 18):
+            taken = {"item": as_json(editor, item), "acceptedLength": length}
+            editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", taken)
+        if end == "accepted":
+            assert item.command is not None
+            await editor.command(item.command.command, *(item.command.arguments or ()))
+        if end == "typed over":
+            editor.type("first other")
+            await editor.suggest()
+    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
+    await until(file.exists)
+    assert json.loads(file.read_text()) == {"answers": {"python in line": [answer]}}
 
 
 async def test_a_taken_suggestion_that_is_edited_is_not_refused(editor: Editor, daemon: Daemon) -> None:

@@ -107,10 +107,19 @@ async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor
     assert await editor.suggest() == []
     status = await editor.command("lacuna.status")
     assert 290 < status["snoozedS"] <= 300
+    assert 290 < editor.statuses[-1].snoozedS <= 300
     assert await editor.suggest(invoked=True) == ["filled"]
     await editor.command("lacuna.snooze", {"minutes": 0})
+    assert editor.statuses[-1].snoozedS == 0
     editor.type("x = ")
     assert await editor.suggest() == ["filled"]
+
+
+async def test_the_end_of_a_snooze_is_told(editor: Editor, daemon: Daemon) -> None:
+    await editor.begin()
+    await editor.command("lacuna.snooze", {"minutes": 0.001})
+    assert editor.statuses[-1].snoozedS == 1
+    await until(lambda: editor.statuses[-1].snoozedS == 0)
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,48 @@ async def test_other_open_documents_are_offered_only_to_clients_that_go_there(ed
     assert edit["text"] == "show(new_name_of_it)"
 
 
+@pytest.mark.parametrize("key", ["none", "letter", "backspace"])
+async def test_an_edit_accepted_in_another_document_is_followed_by_the_next_place_there(
+    editor: Editor, key: str
+) -> None:
+    await editor.initialize(ready=False)
+    editor.open(f"{FILLER}# a note¦\n{FILLER}show(old_name_of_it)\n{FILLER}keep(old_name_of_it, 1)\n", name="other.py")
+    if key == "letter":
+        editor.type("s")
+    if key == "backspace":
+        editor.delete(1)
+    other = editor.uri, editor.version, editor.before, editor.after
+    editor.open(f"def old_name_of_it¦():\n    pass\n{FILLER}", name="here.py")
+    editor.delete(len("old_name_of_it"))
+    editor.type("new_name_of_it")
+    (edit,) = await asked(editor, otherDocuments=True)
+    assert edit["text"] == "show(new_name_of_it)"
+    editor.uri, editor.version, editor.before, editor.after = other
+    accept(editor, edit)
+    (edit,) = await asked(editor)
+    assert edit["text"] == "keep(new_name_of_it, 1)"
+    accept(editor, edit)
+    assert await asked(editor) == []
+    assert "old_name_of_it" not in editor.text
+
+
 @pytest.mark.parametrize("options", [{"nextEdit": False}, {"enabled": False}, {"disabledLanguages": ["python"]}])
 async def test_settings_turn_next_edits_off(editor: Editor, options: dict[str, object]) -> None:
     await editor.initialize(options, ready=False)
     editor.open(USES)
     renamed(editor)
     assert await asked(editor) == []
+
+
+async def test_a_snooze_holds_back_next_edits_that_nobody_asked_for(editor: Editor) -> None:
+    await editor.initialize(ready=False)
+    editor.open(USES)
+    renamed(editor)
+    await editor.command("lacuna.snooze", {"minutes": 5})
+    assert await asked(editor) == []
+    assert len(await asked(editor, triggerKind=1)) == 1
+    await editor.command("lacuna.snooze", {"minutes": 0})
+    assert len(await asked(editor)) == 1
 
 
 async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_from_the_code(editor: Editor) -> None:

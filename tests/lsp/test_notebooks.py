@@ -58,6 +58,30 @@ async def test_added_removed_and_edited_cells_change_the_context(editor: Editor,
     assert [snippet["text"] for snippet in daemon.requests[0]["snippets"]] == ["new = 7", "b = 3"]
 
 
+async def test_a_saved_cell_has_no_change_to_follow_until_it_is_edited_again(editor: Editor, daemon: Daemon) -> None:
+    def with_notebooks(capabilities: types.ClientCapabilities) -> None:
+        synchronization = types.NotebookDocumentSyncClientCapabilities()
+        capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
+
+    result = await editor.initialize(change=with_notebooks)
+    sync = result.capabilities.notebook_document_sync
+    assert isinstance(sync, types.NotebookDocumentSyncOptions)
+    assert sync.save
+    open_notebook(editor, "old(1)\nold(2)\n")
+    wanted = {"textDocument": {"uri": cell(0)}, "position": {"line": 0, "character": 0}, "scope": "file"}
+    for number in (2, 3):
+        typed = types.NotebookDocumentCellContentChanges(
+            types.VersionedTextDocumentIdentifier(number, cell(0)),
+            [types.TextDocumentContentChangeWholeDocument(f"new{number}(1)\nold(2)\n")],
+        )
+        change_cells(editor, types.NotebookDocumentCellChanges(text_content=[typed]))
+        await editor.command("lacuna.propagate", wanted)
+        saved = types.DidSaveNotebookDocumentParams(types.NotebookDocumentIdentifier(NOTEBOOK))
+        editor.client.notebook_document_did_save(saved)
+        with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
+            await editor.command("lacuna.propagate", wanted)
+
+
 async def test_closing_a_notebook_closes_its_cells(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"debounce": False})
     open_notebook(editor, "a = 1", "b = ")

@@ -11,9 +11,9 @@ from .service import Daemon
 TEMPLATE = {"pattern": "get($$$ARGS)", "template": "get($$$ARGS, timeout=<<fill>>)", "language": "python"}
 
 
-def project(folder: Path) -> None:
+def project(folder: Path, lead: str = "") -> None:
     (folder / "a.py").write_text("# 😀\nx = get('ä', 1)\ny = get(z)\n")
-    (folder / "b.py").write_text("def f():\n    return get(1)\n")
+    (folder / "b.py").write_text(f"{lead}def f():\n    return get(1)\n")
     (folder / "c.txt").write_text("get(1)\n")
     (folder / ".gitignore").write_text("ignored.py\n")
     (folder / "ignored.py").write_text("get(1)\n")
@@ -157,6 +157,10 @@ async def test_a_client_without_preview_is_asked_in_one_message(editor: Editor, 
     assert editor.asked[0].message == "get($$$ARGS) → get($$$ARGS, timeout=<<fill>>): 3 edits in 2 files"
     editor.answers = ["Apply"]
     assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "applied"
+    editor.while_previewed = lambda: project(tmp_path, "# new\n")
+    assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "stale"
+    assert len(editor.applied) == 1
+    assert editor.messages[-1].endswith(f"nothing was edited, {tmp_path / 'b.py'} has changed meanwhile")
 
 
 async def test_a_refactor_can_be_cancelled_half_way(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:

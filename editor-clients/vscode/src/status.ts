@@ -18,6 +18,13 @@ export interface News {
   /** The settings as they hold for the server, also from files. */
   enabled?: boolean;
   automatic?: boolean;
+  /** For how many seconds nothing is suggested without a request, as of this message. */
+  snoozedS?: number;
+}
+
+interface Entry extends vscode.QuickPickItem {
+  command: string;
+  argument?: object;
 }
 
 type Toggled = "enabled" | "automatic";
@@ -43,9 +50,11 @@ export class Status implements vscode.Disposable {
     this.news = news;
     const [enabled, automatic] = [this.isOn("enabled"), this.isOn("automatic")];
     const failing = news.health === "error";
-    const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? "sparkle" : "loading~spin";
+    const ready = news.snoozedS ? "bell-slash" : "sparkle";
+    const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? ready : "loading~spin";
     this.item.text = `$(${icon}) Lacuna: ${inShort(news, enabled, automatic)}`;
-    const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
+    const unasked = news.snoozedS ? "snoozed" : automatic ? "suggesting while you type" : "suggesting on request";
+    const how = enabled ? unasked : "not suggesting";
     this.line = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
     const held = news.held ? `. A suggestion for this place was held back as unsure; ${ASK} shows it.` : "";
     this.item.tooltip = news.advice ? `${this.line}. What to do: ${news.advice}.` : this.line + held;
@@ -61,7 +70,11 @@ export class Status implements vscode.Disposable {
 
   async menu(): Promise<void> {
     const { suggest } = vscode.workspace.getConfiguration("lacuna");
-    const entries = [
+    const runs = !["stopped", "not set up", "setting up"].includes(this.news.state);
+    const snooze = this.news.snoozedS
+      ? { label: "Suggest again", command: "lacuna.snooze", argument: { minutes: 0 } }
+      : { label: "Snooze suggestions for ten minutes", command: "lacuna.snooze" };
+    const entries: Entry[] = [
       ...(this.news.held ? [{ label: `Show what was held back as unsure (${ASK})`, command: "lacuna.suggest" }] : []),
       { label: this.isOn("enabled") ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
       {
@@ -69,7 +82,7 @@ export class Status implements vscode.Disposable {
         command: "lacuna.toggleAutomatic",
       },
       { label: `Suggest less or more (${suggest})`, command: "lacuna.dial" },
-      { label: "Snooze suggestions for ten minutes", command: "lacuna.snooze" },
+      ...(runs ? [snooze] : []),
       { label: "Restart language server", command: "lacuna.restart" },
       { label: "Set up", command: "lacuna.setup" },
       this.news.state === "stopped" || this.news.state === "not set up"
@@ -81,7 +94,7 @@ export class Status implements vscode.Disposable {
       title: this.line,
       placeHolder: this.news.advice ?? "",
     });
-    if (chosen) await vscode.commands.executeCommand(chosen.command);
+    if (chosen) await vscode.commands.executeCommand(chosen.command, ...(chosen.argument ? [chosen.argument] : []));
   }
 
   /** Toggles a setting: in the workspace if it is set there, otherwise for the user. */
@@ -103,10 +116,11 @@ export class Status implements vscode.Disposable {
 }
 
 /** The state in a word or two. An error comes before the user's settings, and these before all else. */
-function inShort({ state, health, fraction, held }: News, enabled: boolean, automatic: boolean): string {
+function inShort({ state, health, fraction, held, snoozedS }: News, enabled: boolean, automatic: boolean): string {
   if (health === "ok" && !enabled) return "off";
   if (state === "loading") return `loading ${Math.round(100 * (fraction ?? 0))} %`;
   if (state !== "ready") return WORDS[state] ?? state;
+  if (snoozedS) return "snoozed";
   return held ? `${held} held back` : automatic ? "ready" : "on request";
 }
 

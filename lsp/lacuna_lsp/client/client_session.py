@@ -1,5 +1,7 @@
 """What one client has open and wants: its documents, notebooks, folders and settings; errors, and their LSP codes."""
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -29,6 +31,7 @@ class ClientSession:
         self.folders: list[str] = []
         self.documents: dict[str, ClientDocument] = {}
         self.notebooks: dict[str, list[types.NotebookCell]] = {}
+        self._snoozed_until = 0.0
         self._files: list[SettingsLayer] = []
         self._say = say
         self._lines_shown: deque[str] = deque(maxlen=REMEMBERED)
@@ -49,6 +52,15 @@ class ClientSession:
         if line not in self._lines_shown:
             self._lines_shown.append(line)
             self._say(line)
+
+    @property
+    def snoozed_s(self) -> int:
+        """For how many seconds nothing is suggested without a request."""
+        return math.ceil(max(self._snoozed_until - time.monotonic(), 0.0))
+
+    def snooze(self, minutes: float) -> None:
+        """Suggests nothing without a request for some minutes; 0: suggests again."""
+        self._snoozed_until = time.monotonic() + 60 * minutes
 
     def workspace(self, path: str) -> str:
         """Returns the innermost of the client's folders that contains a file; "" if there is none, or none is read."""

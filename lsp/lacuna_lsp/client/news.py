@@ -54,6 +54,7 @@ class LoadingProgress:
         self._heard = News("starting")
         self._nothing = ""
         self._held = False
+        self._end_of_snooze: asyncio.TimerHandle | None = None
 
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
@@ -77,10 +78,22 @@ class LoadingProgress:
         """Takes in that the settings have changed, for the same clients."""
         self._notify()
 
+    def snoozed(self) -> None:
+        """Takes in that suggestions are snoozed or go on, for the same clients, which are told of its end, too."""
+        self.close()
+        if seconds := self._session.snoozed_s:
+            self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self._notify)
+        self._notify()
+
+    def close(self) -> None:
+        """Tells of no end of a snooze any more."""
+        if self._end_of_snooze is not None:
+            self._end_of_snooze.cancel()
+
     def status(self) -> dict[str, Any]:
         """Returns the parameters of the notification."""
         settings = self._session.settings
-        on = {"enabled": settings.enabled, "automatic": settings.automatic}
+        on = {"enabled": settings.enabled, "automatic": settings.automatic, "snoozedS": self._session.snoozed_s}
         return {**self._heard.status(), **on, "nothing": self._nothing, "held": int(self._held)}
 
     def _notify(self, nothing: str = "") -> None:

@@ -56,9 +56,11 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
     if not any(change.edits for change in changes):
         return {"status": "nothing"}
     reason = _stale(ls, changes)
-    if not reason:
-        if confirm and not confirms_edits(ls.client_capabilities) and not await _confirmed(ls, label, changes):
+    if not reason and confirm and not confirms_edits(ls.client_capabilities):
+        if not await _confirmed(ls, label, changes):
             return {"status": "declined"}
+        reason = _stale(ls, changes)
+    if not reason:
         edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
         metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
         answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from lsprotocol import types
 from tree_sitter import Node
@@ -91,11 +91,13 @@ def _is_docstring(node: Node) -> bool:
     return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
 
 
-async def followed(ls: Server, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+async def followed(
+    ls: Server, wanted: Propagate, awake: Callable[[ClientDocument], Awaitable[None]]
+) -> tuple[Refactoring, list[Source]]:
     """Returns the user's last change as a refactor of the places that follow it, and the searched texts.
 
-    The rules over tokens find the places. Where they find none, the model rewrites the lines near the change. Raises
-    RequestError if nothing was changed since the document was saved.
+    The rules over tokens find the places. Where they find none, the model rewrites the lines near the change; ``awake``
+    waits for it. Raises RequestError if nothing was changed since the document was saved.
     """
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
@@ -107,6 +109,7 @@ async def followed(ls: Server, wanted: Propagate) -> tuple[Refactoring, list[Sou
         looked_at.append(new)
     found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
     if not found:
+        await awake(document)
         written = await near(ls.engine, document, change, (), wanted.position.line)
         found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at

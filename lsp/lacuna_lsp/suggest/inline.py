@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import re
 import time
 from collections import deque
@@ -94,7 +93,6 @@ class Inline:
         self._session = session
         self._debounce = Debounce()
         self._calmness = Calmness(users_file())
-        self._snoozed_until = 0.0
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -204,7 +202,7 @@ class Inline:
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
-            self._calmness.answered(_language(state), refused[0].where, REFUSED)
+            self._answered(state, refused[0], REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -246,20 +244,9 @@ class Inline:
 
     def _is_off(self, request: Request) -> str:
         """Why nothing is suggested unasked at a place; "" where something is."""
-        if seconds := self.snoozed_s:
+        if seconds := self._session.snoozed_s:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
         return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
-
-    @property
-    def snoozed_s(self) -> int:
-        """For how many seconds nothing is suggested unasked."""
-        return math.ceil(max(self._snoozed_until - time.monotonic(), 0.0))
-
-    def snooze(self, minutes: float) -> None:
-        """Suggests nothing unasked for some minutes; 0: suggests again."""
-        self._snoozed_until = time.monotonic() + 60 * minutes
-        for state in self._states.values():
-            state.cancel()
 
     def leave(self) -> None:
         """Keeps what the person answered: the client goes."""
@@ -367,11 +354,16 @@ class Inline:
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
                 if kind in ANSWERS and not suggestion.is_answered:
-                    self._calmness.answered(_language(state), suggestion.where, ANSWERS[kind])
+                    self._answered(state, suggestion, ANSWERS[kind])
                 if kind in ("accepted", "rejected"):
                     state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
+
+    def _answered(self, state: DocumentState, suggestion: Suggestion, answer: float) -> None:
+        """Takes in what became of a suggestion: one answer, also where it is taken part by part."""
+        self._calmness.answered(_language(state), suggestion.where, answer, again=suggestion.is_partly_taken)
+        suggestion.is_partly_taken |= answer == PART
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
         self._rejected += [self._key(state, suggestion, index) for index in indices]

@@ -94,15 +94,21 @@ class Calmness:
         self._factor, self._since = 1.0, clock()
         self._saved, self._is_changed = clock(), False
 
-    def answered(self, language: str, where: Where, answer: float) -> None:
-        """Takes in what became of a suggestion."""
+    def answered(self, language: str, where: Where, answer: float, *, again: bool = False) -> None:
+        """Takes in what became of a suggestion.
+
+        ``again``: the last answer was to the same one, of which a part was taken. The better of both counts.
+        """
         key = f"{language} {where}"
         known = self._answers.pop(key, [])
+        if again and known:
+            answer = max(known.pop(), answer)
         self._answers[key] = [*known, answer][-KEPT:]
         for old in list(self._answers)[:-KINDS]:
             del self._answers[old]
-        change = LONGER if answer == REFUSED else SHORTER
-        self._factor, self._since = min(max(self._wait_factor() * change, MOST_SHORTER), MOST_LONGER), self._clock()
+        if not again:
+            change = LONGER if answer == REFUSED else SHORTER
+            self._factor, self._since = min(max(self._wait_factor() * change, MOST_SHORTER), MOST_LONGER), self._clock()
         self._is_changed = True
         if self._clock() - self._saved >= SAVED_S:
             self.save()

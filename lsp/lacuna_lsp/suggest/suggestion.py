@@ -42,7 +42,7 @@ class Suggestion:
     ``words`` say how likely the first text is right up to the end of each; ``where`` is its place in a line. ``why``
     says why there is no text, where there is none. ``written`` is what the fill has written so far, ``is_heard``
     whether anything was heard of it, and ``is_kept`` whether it has texts to show, or has ended with none.
-    ``is_answered`` says that the user has taken or refused it.
+    ``is_partly_taken`` says that the user has taken a part of it, ``is_answered`` that they have taken or refused it.
     """
 
     def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
@@ -59,6 +59,7 @@ class Suggestion:
         self.written = ""
         self.is_heard = False
         self.is_kept = False
+        self.is_partly_taken = False
         self.is_answered = False
         self._before = before[-NEAR:]
         self._typed = standing

@@ -195,6 +195,10 @@ class Client:
         """Return the version of an open document as it is now."""
         return self._documents[uri].version
 
+    def text(self, uri: str) -> bytes:
+        """Return the text of an open document as it is now."""
+        return bytes(self._documents[uri].text)
+
     # --- requests
 
     async def infill(self, message: Infill) -> AsyncGenerator[Progress | Step | Result, None]:

@@ -9,6 +9,7 @@ from lacuna_lsp.suggest.pace import (
     LEAST_ODDS,
     MOST_ODDS,
     MOST_WAIT_MS,
+    PART,
     REFUSED,
     TAKEN,
     Calmness,
@@ -77,6 +78,16 @@ def test_taken_suggestions_make_the_wait_shorter(clock: Clock) -> None:
     calm = Calmness(None, clock)
     calm.answered("python", "in line", TAKEN)
     assert calm.wait_ms(100) == pytest.approx(80)
+
+
+def test_a_suggestion_that_is_taken_part_by_part_counts_once_by_its_best_answer(clock: Clock) -> None:
+    by_parts, at_once = Calmness(None, clock), Calmness(None, clock)
+    by_parts.answered("python", "in line", PART)
+    for answer in (PART, TAKEN, REFUSED):
+        by_parts.answered("python", "in line", answer, again=True)
+    at_once.answered("python", "in line", TAKEN)
+    assert by_parts.odds("python", "in line") == at_once.odds("python", "in line")
+    assert by_parts.wait_ms(100) == at_once.wait_ms(100)
 
 
 def test_whoever_refused_many_waits_no_longer_than_between_two_keys_and_gets_the_usual_wait_back_soon(

@@ -37,7 +37,6 @@ local function describe(label, edit, encoding)
   local rows = {}
   for _, change in ipairs(edit.documentChanges) do
     local buf = documents.buffer(change.textDocument.uri)
-    vim.fn.bufload(buf)
     table.insert(text, '--- ' .. name(change))
     for _, one in ipairs(change.edits) do
       rows[one] = #text
@@ -89,13 +88,36 @@ local function preview(label, edit, encoding, done)
   })
 end
 
---- The reason why edits cannot be applied, or nil.
-local function obstacle(edit)
+--- Load the buffers of edits, and return the ticks of their texts.
+---@return table<integer, integer>
+local function load_buffers(edit)
+  local ticks = {}
+  for _, change in ipairs(edit.documentChanges) do
+    local buf = documents.buffer(change.textDocument.uri)
+    vim.fn.bufload(buf)
+    ticks[buf] = vim.b[buf].changedtick
+  end
+  return ticks
+end
+
+--- The reason why edits cannot be applied, or nil. An edit without a version was made for the file on disk.
+---@param ticks? table<integer, integer> those of the texts that the user has seen in a preview
+local function obstacle(edit, ticks)
   for _, change in ipairs(edit.documentChanges) do
     local version = change.textDocument.version
     local buf = documents.buffer(change.textDocument.uri)
-    if type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
+    local is_changed, is_unsaved
+    if type(version) == 'number' then
+      is_changed = vim.lsp.util.buf_versions[buf] ~= version
+    elseif ticks then
+      is_changed = vim.b[buf].changedtick ~= ticks[buf]
+    else
+      is_unsaved = vim.bo[buf].modified
+    end
+    if is_changed then
       return name(change) .. ' has changed meanwhile'
+    elseif is_unsaved then
+      return name(change) .. ' has unsaved changes'
     elseif not vim.bo[buf].modifiable then
       return name(change) .. ' is not modifiable'
     end
@@ -106,7 +128,9 @@ end
 function M.apply(_, params, context)
   local client = assert(vim.lsp.get_client_by_id(context.client_id))
   local edit = params.edit
-  if edit.changeAnnotations then
+  local reason = obstacle(edit)
+  if not reason and edit.changeAnnotations then
+    local ticks = load_buffers(edit)
     local this = coroutine.running()
     preview(params.label, edit, client.offset_encoding, function(kept)
       coroutine.resume(this, kept)
@@ -123,8 +147,8 @@ function M.apply(_, params, context)
     if #edit.documentChanges == 0 then
       return { applied = false }
     end
+    reason = obstacle(edit, ticks)
   end
-  local reason = obstacle(edit)
   if reason then
     return { applied = false, failureReason = reason }
   end

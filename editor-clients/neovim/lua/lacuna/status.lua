@@ -14,6 +14,7 @@ local work = {} ---@type table<integer, { token: any, line: string }[]> the curr
 ---@field held? integer
 ---@field enabled? boolean
 ---@field automatic? boolean
+---@field snoozedS? integer
 
 --- What the server has told of the engine.
 ---@param client vim.lsp.Client
@@ -34,8 +35,8 @@ function M.is_on(client, setting)
   return own ~= false
 end
 
---- The engine's state as one word. Unless it is an error, the user's settings may replace it: with 'off', or with
---- 'on request' if it is ready.
+--- The engine's state as one word. Unless it is an error, what the user wants may replace it: with 'off', or with
+--- 'snoozed' or 'on request' if it is ready.
 ---@param client vim.lsp.Client
 ---@return string
 function M.state(client)
@@ -44,6 +45,9 @@ function M.state(client)
     return now.state
   elseif not M.is_on(client, 'enabled') then
     return 'off'
+  end
+  if now.state == 'ready' and (now.snoozedS or 0) > 0 then
+    return 'snoozed'
   end
   return now.state == 'ready' and not M.is_on(client, 'automatic') and 'on request' or now.state
 end

@@ -29,6 +29,7 @@ local pending ---@type { client: vim.lsp.Client, id: integer }?
 local place = '' -- the place of the last request
 local noted = false -- whether the state of an engine that is not ready is drawn
 local told ---@type table? the last fill that was reported as shown
+local parts = 0 -- how many parts were asked for
 
 local function cursor()
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
@@ -234,6 +235,14 @@ local function indents()
   return blank and keys.accepts_with_tab() and shown.kind == AUTOMATIC and vim.uv.now() - shown.since < SEEN_MS
 end
 
+--- Insert what is left of the suggestion.
+local function take()
+  local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf
+  M.hide()
+  typing.insert(text)
+  client:exec_cmd(command, { bufnr = buf })
+end
+
 --- Accept the whole suggestion.
 function M.accept()
   if not fits() then
@@ -244,26 +253,24 @@ function M.accept()
     vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'n', false)
     return typing.done()
   end
-  local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf
-  M.hide()
-  typing.insert(text)
-  client:exec_cmd(command, { bufnr = buf })
+  take()
 end
 
---- Accept the next word or line of the suggestion.
+--- Accept the next word or line of the suggestion. Until that is there, another press takes the place of this one.
 ---@param unit 'word'|'line'
 function M.accept_part(unit)
   typing.done()
   if not fits() then
     return
   end
-  local asked, left = here(), rest()
+  parts = parts + 1
+  local asked, left, part = here(), rest(), parts
   server.execute('nextPart', { text = left, unit = unit }, function(answer)
-    if not (shown and here() == asked and inserting()) then
+    if part ~= parts or not (shown and here() == asked and inserting()) then
       return
     end
     if answer.text == left then
-      return M.accept()
+      return take()
     end
     local length = shown.taken + #answer.text
     local taken = shown.items[shown.index].insertText:sub(1, length)
