@@ -152,9 +152,13 @@ def _never(_: AnswerHunk) -> bool:
 
 
 def _bare(change: AskedChange, lines: Sequence[str]) -> str:
-    """Lines without their form: line breaks, and of code all blanks, closing commas and the kind of quotes."""
+    """Lines without their form: line breaks, of code all blanks, closing commas and the kind of quotes.
+
+    Of prose, marks behind words are form, too, unless mistakes are to be corrected.
+    """
     if change.is_prose:
-        return " ".join("".join(lines).split())
+        prose = " ".join("".join(lines).split())
+        return prose if change.asked.corrects else re.sub(r"[.,;:!]+(?= |$)", "", prose)
     text = re.sub(r"\s+", "", "".join(lines))
     if change.language is not None and change.language.name in QUOTES_ALIKE:
         text = text.replace("'", '"')

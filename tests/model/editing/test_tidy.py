@@ -38,6 +38,13 @@ def test_changes_of_form_alone_are_taken_back() -> None:
     assert first("a.py", old, "use double quotes", 'f("a")\ng(  1)\nh(2)\n') == old.replace("'a'", '"a"')
 
 
+def test_marks_of_prose_are_form_unless_mistakes_are_to_be_corrected() -> None:
+    old = "We are closed on Mondays.\n\nKind regards\nMax\n"
+    marked = "We are closed on Mondays.\n\nKind regards.\nMaria\n"
+    assert first("letter.txt", old, "sign as Maria", marked) == old.replace("Max", "Maria")
+    assert first("letter.txt", old, "correct the punctuation, and sign as Maria", marked) == marked
+
+
 def test_what_is_only_copied_wrongly_is_taken_back() -> None:
     old = 'def f(n):\n    log("utf-8", n)\n\n    def g(m):\n        return m * 2\n\n    return range(n)\n'
     right = old.replace("range(n)", "range(1, n)")
