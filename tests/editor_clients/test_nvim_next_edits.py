@@ -73,15 +73,30 @@ async def test_a_key_that_the_user_has_mapped_to_the_action_stays_mapped(daemon:
         assert await nvim.lua("return vim.v.errmsg") == ""
 
 
-async def test_what_the_user_has_undone_is_not_offered_again(nvim: Neovim) -> None:
+COUNTED = """
+local next_edit, asked = require('lacuna.next_edit'), 0
+local request = next_edit.request
+function next_edit.request()
+  asked = asked + 1
+  request()
+end
+function _G.asked()
+  return asked
+end
+"""
+
+
+async def test_what_the_user_has_undone_is_not_asked_for_again(nvim: Neovim) -> None:
     await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
     await nvim.wait("keep(old_name, 1) ⇥ next edit")
     await nvim.keys("<Tab><Tab>")
     await nvim.wait("show(old_name) ⇥ next edit")
+    await nvim.lua(COUNTED)
     await nvim.keys("u")
     await nvim.gone("⇥ next edit")
-    assert (await nvim.lines())[6] == "keep(old_name, 1)"
     await asyncio.sleep(1)
+    assert await nvim.lua("return _G.asked()") == 0
+    assert (await nvim.lines())[6] == "keep(old_name, 1)"
     assert not nvim.shows("⇥ next edit")
 
 

@@ -127,7 +127,7 @@ function M.request()
   end, buf)
 end
 
---- Handle a change of the text: ask once the user pauses. What the user has undone is not offered.
+--- Handle a change of the text: ask once the user pauses. After an undo, nothing is asked for.
 function M.changed()
   M.hide()
   local undo = vim.fn.undotree()
