@@ -2,9 +2,20 @@
 
 from pathlib import Path
 
+from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 
 from .neovim import Neovim
+
+# Says when the server's edits have come, on which a preview opens at once or waits.
+APPLIES = """
+local handlers = vim.lsp.get_clients({ name = 'lacuna' })[1].handlers
+local apply = handlers['workspace/applyEdit']
+handlers['workspace/applyEdit'] = function(...)
+  _G.applying = true
+  return apply(...)
+end
+"""
 
 
 async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
@@ -114,6 +125,33 @@ async def test_a_file_is_not_edited_where_another_client_has_unsaved_changes_of_
     assert not nvim.shows("@@")
     assert file.read_text() == "get(a)\n"
     assert other.read_text() == "def f():\n    get(c)\n"
+
+
+async def test_a_preview_waits_while_the_user_types_in_another_file(
+    nvim: Neovim, daemon: Daemon, tmp_path: Path
+) -> None:
+    """``:w`` for that file is no decision about the changes."""
+    daemon.plan(fills=["1", "1"], steps=100, pause=0.02)
+    (tmp_path / ".git").mkdir()
+    third = tmp_path / "third.py"
+    third.write_text("abc\n")
+    file = await nvim.start("code.py", "get(a)\nget(b)\n")
+    await nvim.lua(APPLIES)
+    await nvim.command("Lacuna refactor")
+    await nvim.wait("Rewrite places like:")
+    await nvim.keys("get($A)<CR>")
+    await nvim.wait("to (the model fills <<fill>>):")
+    await nvim.keys("get($A, <<fill>>)<CR>".replace("<<", "<lt><lt>"))
+    await nvim.command("edit third.py")
+    await nvim.keys("A")
+    assert await nvim.lua("return vim.wait(30000, function() return _G.applying end)")
+    await nvim.keys("def<Esc>:w<CR>")
+    await until(lambda: third.read_text() == "abcdef\n")
+    await nvim.wait("+get(b, 1)")
+    assert file.read_text() == "get(a)\nget(b)\n"
+    await nvim.command("w")
+    await nvim.told("Lacuna: 2 changes made")
+    assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
 
 
 async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Neovim) -> None:

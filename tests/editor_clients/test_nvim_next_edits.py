@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.lsp.service import Daemon
 
 from .neovim import AT_ONCE, Neovim, running
@@ -44,15 +45,59 @@ async def test_a_dismissed_edit_does_not_come_back(nvim: Neovim) -> None:
     assert (await nvim.lines())[6] == "keep(old_name, 1)"
 
 
-async def test_a_key_of_the_users_keeps_its_meaning(daemon: Daemon, tmp_path: Path) -> None:
+OWN = "vim.keymap.set('n', '<Tab>', 'Goown<Esc>', { buffer = %s })"
+OF_THE_BUFFER = "vim.api.nvim_create_autocmd('FileType', { callback = function() %s end })"
+
+
+@pytest.mark.parametrize("own", [OWN % "nil", OF_THE_BUFFER % OWN % "true"], ids=["of all buffers", "of one buffer"])
+async def test_a_key_of_the_users_keeps_its_meaning(daemon: Daemon, tmp_path: Path, own: str) -> None:
     """vscode#252432: no key is taken that something else wants."""
-    own = f"{AT_ONCE}\nvim.keymap.set('n', '<Tab>', 'Goown<Esc>')"
-    async with running(daemon.environment, tmp_path, own) as nvim:
+    async with running(daemon.environment, tmp_path, f"{AT_ONCE}\n{own}") as nvim:
         await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
         await nvim.wait("⇥ next edit")
         await nvim.keys("<Tab>")
         await nvim.wait("own")
         assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_a_key_that_the_user_has_mapped_to_the_action_stays_mapped(daemon: Daemon, tmp_path: Path) -> None:
+    own = f"{AT_ONCE}\nvim.keymap.set('n', '<Tab>', '<Plug>(lacuna-next-edit)')"
+    async with running(daemon.environment, tmp_path, own) as nvim:
+        await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+        await nvim.wait("keep(old_name, 1) ⇥ next edit")
+        await nvim.keys("<Tab><Tab>")
+        await nvim.wait("show(old_name) ⇥ next edit")
+        await nvim.keys("<Tab><Tab>")
+        await nvim.gone("old_name")
+        assert await nvim.lua("return vim.fn.maparg('<Tab>', 'n')") == "<Plug>(lacuna-next-edit)"
+        assert await nvim.lua("return vim.v.errmsg") == ""
+
+
+COUNTED = """
+local next_edit, asked = require('lacuna.next_edit'), 0
+local request = next_edit.request
+function next_edit.request()
+  asked = asked + 1
+  request()
+end
+function _G.asked()
+  return asked
+end
+"""
+
+
+async def test_what_the_user_has_undone_is_not_asked_for_again(nvim: Neovim) -> None:
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("keep(old_name, 1) ⇥ next edit")
+    await nvim.keys("<Tab><Tab>")
+    await nvim.wait("show(old_name) ⇥ next edit")
+    await nvim.lua(COUNTED)
+    await nvim.keys("u")
+    await nvim.gone("⇥ next edit")
+    await asyncio.sleep(1)
+    assert await nvim.lua("return _G.asked()") == 0
+    assert (await nvim.lines())[6] == "keep(old_name, 1)"
+    assert not nvim.shows("⇥ next edit")
 
 
 async def test_a_snippet_keeps_its_key(nvim: Neovim, daemon: Daemon) -> None:

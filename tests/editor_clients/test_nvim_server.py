@@ -186,6 +186,31 @@ async def test_the_restart_command_starts_another_server_and_what_was_turned_off
     assert await alone.lua("return #vim.lsp.get_clients()") == 1
 
 
+async def test_a_server_that_hangs_in_its_start_can_be_restarted(daemon: Daemon, tmp_path: Path) -> None:
+    hangs = "vim.lsp.config('lacuna', { cmd = { 'sleep', '1000' } })"
+    async with running(daemon.environment, tmp_path, f"{AT_ONCE}\n{hangs}") as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        ids = "vim.tbl_map(function(one) return one.id end, vim.lsp.get_clients({ _uninitialized = true }))"
+        assert await nvim.lua(f"return vim.wait(30000, function() return #{ids} == 1 end)")
+        (first,) = await nvim.lua(f"return {ids}")
+        await nvim.lua("vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp' } })")
+        await nvim.command("Lacuna restart")
+        await nvim.wait("Lacuna: ready")
+        assert await nvim.lua(f"return vim.wait(30000, function() return #{ids} == 1 end)")
+        assert await nvim.lua(f"return {ids}") != [first]
+
+
+async def test_a_neovim_that_is_too_old_is_reported(daemon: Daemon, tmp_path: Path) -> None:
+    async with running(daemon.environment, tmp_path, "vim.lsp.is_enabled = nil") as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.told("Lacuna needs Neovim 0.11.2 or newer")
+        assert "Error" not in await nvim.lua("return vim.fn.execute('messages')")
+        await nvim.command("checkhealth lacuna")
+        await nvim.wait("ERROR Neovim 0.11.2 or newer is needed")
+
+
 async def test_a_missing_server_is_reported(nvim: Neovim) -> None:
     await nvim.keys("iabc")
     await nvim.wait("abc")

@@ -41,6 +41,20 @@ async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: N
     await nvim.wait_lines("def f(x):", "        return x")
 
 
+async def test_a_tab_that_indents_comes_before_the_keys_behind_it_and_stays_in_a_macro(
+    nvim: Neovim, daemon: Daemon
+) -> None:
+    daemon.plan(fills=["return x"])
+    await nvim.start("code.py", "def f(x):\n    \n    \n", keys="")
+    await nvim.lua(FROZEN)
+    await nvim.keys("qqjA")
+    await nvim.wait_ghost("return x")
+    await nvim.keys("<Tab>pass<Esc>q")
+    await nvim.wait_lines("def f(x):", "        pass", "    ")
+    await nvim.keys("@q")
+    await nvim.wait_lines("def f(x):", "        pass", "        pass")
+
+
 async def test_the_key_of_a_line_accepts_it_on_a_blank_line_at_once(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["return x"])
     await nvim.start("code.py", "def f(x):\n    \n", keys="")

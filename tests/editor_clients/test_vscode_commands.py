@@ -93,6 +93,27 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
 
 
 @in_one_window
+async def test_a_server_that_hangs_in_its_start_is_ended_by_a_restart(code: VSCode, daemon: Daemon) -> None:
+    def hanging() -> list[str]:
+        mark = str(daemon.folder).encode()
+        return [id for id, command, variables in processes() if command == b"sleep\0001000\0" and mark in variables]
+
+    code.configure(command=["sleep", "1000"])
+    await code.status("starting")
+    await until(lambda: len(hanging()) == 1)
+    before = hanging()
+    await code.run("Lacuna: Restart Language Server")
+    await until(lambda: len(hanging()) == 1 and hanging() != before)
+    code.configure()
+    await code.status("ready")
+    await until(lambda: not hanging())
+    await expect(code.boxes).to_have_count(0)
+    await code.open("hung.py", "a = ¦\n")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+
+
+@in_one_window
 async def test_a_server_that_is_older_than_the_extension_is_reported(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=[sys.executable, "-c", OLD_SERVER])
     await code.shows_message(

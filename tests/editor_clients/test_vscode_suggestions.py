@@ -207,6 +207,11 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
     daemon.plan(fills=[""], status="no_valid_fill")
     await code.open("escaped.py", RENAMED)
     await rename(code)
+    await code.press("Shift+ArrowLeft")
+    await code.selected("Ln 1, Col 15 (1 selected)")
+    await code.press("Escape")  # that of the selection
+    await code.selected("Ln 1, Col 15")
+    await hinted(code, "next edit")
     await code.press("Escape")
     await hinted(code, "")
     await code.page.wait_for_timeout(1500)
@@ -215,9 +220,13 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
 
 @pytest.mark.parametrize("command", ["lacuna.nextEdit", "lacuna.dismissNextEdit"])
 def test_the_keys_of_next_edits_are_free_while_something_else_wants_them(command: str) -> None:
-    """vscode#257351: a snippet keeps Tab and Escape, and so do suggestions and several cursors."""
+    """vscode#257351: a snippet keeps Tab and Escape, and so do suggestions, selections and several cursors."""
     (when,) = [one["when"] for one in MANIFEST["contributes"]["keybindings"] if one["command"] == command]
-    others = ("inSnippetMode", "suggestWidgetVisible", "inlineSuggestionVisible", "editorHasMultipleSelections")
+    others = ("inSnippetMode", "suggestWidgetVisible", "inlineSuggestionVisible")
+    others += ("editorHasMultipleSelections", "editorHasSelection")
+    if command == "lacuna.dismissNextEdit":
+        others += ("parameterHintsVisible", "renameInputVisible")
+        others += ("referenceSearchVisible", "dirtyDiffVisible", "markersNavigationVisible")
     assert {f"!{name}" for name in others} <= set(when.split(" && "))
 
 

@@ -1,5 +1,10 @@
 -- Defines the commands, keys and events. Neovim loads the modules when they are first used.
 
+if not vim.lsp.is_enabled then
+  vim.notify_once('Lacuna needs Neovim 0.11.2 or newer', vim.log.levels.WARN)
+  return
+end
+
 local suggestion = function(action, ...)
   local arguments = { ... }
   return function()

@@ -8,11 +8,15 @@ import {
   ExecuteCommandRequest,
   type InitializeParams,
   LanguageClient,
+  type MessageTransports,
   type Middleware,
   RevealOutputChannelOn,
+  State,
 } from "vscode-languageclient/node";
 
 export class Client extends LanguageClient {
+  private ended = false;
+
   constructor(command: readonly string[], output: vscode.LogOutputChannel, middleware: Middleware) {
     const [program = "", ...args] = command;
     // The server does not start in the workspace, so that no file there can be mistaken for the server.
@@ -30,6 +34,19 @@ export class Client extends LanguageClient {
   /** Logs an error only to the output. The server and the callers show the user one line about it. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
+  }
+
+  /** Ends the server for good, also one that hangs in its start: `dispose` alone ends only one that runs. */
+  async end(): Promise<void> {
+    this.ended = true;
+    if (this.state === State.Starting) this.serverProcess?.kill();
+    await this.dispose();
+  }
+
+  protected override async createMessageTransports(encoding: string): Promise<MessageTransports> {
+    const transports = await super.createMessageTransports(encoding);
+    if (this.ended) this.serverProcess?.kill();
+    return transports;
   }
 
   /** Declares that we show the engine's state. LSP has no capability for this, so we use that of rust-analyzer. */

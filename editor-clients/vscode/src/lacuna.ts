@@ -76,9 +76,12 @@ export class Lacuna implements vscode.Disposable {
     this.output.dispose();
   }
 
-  private async start(): Promise<void> {
+  private start(): void {
     const command = this.setup.command();
-    if (!command) return this.absent();
+    if (!command) {
+      this.absent();
+      return;
+    }
     const client = new Client(command, this.output, {
       provideInlineCompletionItems: this.suggestions.provide,
       executeCommand: (name, given, next) => {
@@ -95,10 +98,16 @@ export class Lacuna implements vscode.Disposable {
     this.client = client;
     this.ran = false;
     this.watching = client.onDidChangeState(({ newState }) => this.changed(newState));
+    void this.answered(client, command);
+  }
+
+  /** Waits for the answer of a server that starts. A restart does not wait for it: it may never come. */
+  private async answered(client: Client, command: string[]): Promise<void> {
     try {
       await client.start();
       this.compare(client.initializeResult?.serverInfo?.version);
     } catch (error) {
+      if (client !== this.client) return; // a restart has ended it
       const name = command.join(" ");
       if (/ENOENT/.test(`${error}`)) {
         const line = `Lacuna: ${name} was not found. Mend lacuna.command, or remove it, so that Lacuna is set up anew.`;
@@ -152,7 +161,7 @@ export class Lacuna implements vscode.Disposable {
   private async end(): Promise<void> {
     this.watching?.dispose();
     try {
-      await this.client?.dispose();
+      await this.client?.end();
     } catch {
       // The client did not start, or it has already stopped.
     }

@@ -70,7 +70,7 @@ export class Status implements vscode.Disposable {
 
   async menu(): Promise<void> {
     const { suggest } = vscode.workspace.getConfiguration("lacuna");
-    const runs = !["stopped", "not set up", "setting up"].includes(this.news.state);
+    const runs = !["starting", "stopped", "not set up", "setting up"].includes(this.news.state);
     const snooze = this.news.snoozedS
       ? { label: "Suggest again", command: "lacuna.snooze", argument: { minutes: 0 } }
       : { label: "Snooze suggestions for ten minutes", command: "lacuna.snooze" };
@@ -85,9 +85,7 @@ export class Status implements vscode.Disposable {
       ...(runs ? [snooze] : []),
       { label: "Restart language server", command: "lacuna.restart" },
       { label: "Set up", command: "lacuna.setup" },
-      this.news.state === "stopped" || this.news.state === "not set up"
-        ? { label: "Show output", command: "lacuna.showOutput" }
-        : { label: "Open log", command: "lacuna.showLog" },
+      runs ? { label: "Open log", command: "lacuna.showLog" } : { label: "Show output", command: "lacuna.showOutput" },
       { label: "Settings", command: "lacuna.openSettings" },
     ];
     const chosen = await vscode.window.showQuickPick(entries, {

@@ -5,6 +5,8 @@ local documents = require('lacuna.documents')
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.preview')
+local PAUSE_MS = 1000 -- without a key, before a preview opens for a user who was typing
+local LOOK_MS = 100
 
 ---@param change table LSP's TextDocumentEdit
 local function name(change)
@@ -88,6 +90,29 @@ local function preview(label, edit, encoding, done)
   })
 end
 
+local function in_normal_mode()
+  local mode = vim.api.nvim_get_mode().mode
+  return mode == 'n' or mode == 'nt'
+end
+
+--- Wait, in a coroutine, for a pause in normal mode: what is typed for another buffer is no decision about a preview.
+local function pause()
+  local this, last = coroutine.running(), vim.uv.now()
+  local listener = vim.on_key(function()
+    last = vim.uv.now()
+  end)
+  local function look()
+    if in_normal_mode() and vim.uv.now() - last >= PAUSE_MS then
+      vim.on_key(nil, listener)
+      coroutine.resume(this)
+    else
+      vim.defer_fn(look, LOOK_MS)
+    end
+  end
+  vim.defer_fn(look, LOOK_MS)
+  coroutine.yield()
+end
+
 --- Load the buffers of edits, and return the ticks of their texts.
 ---@return table<integer, integer>
 local function load_buffers(edit)
@@ -129,6 +154,11 @@ function M.apply(_, params, context)
   local client = assert(vim.lsp.get_client_by_id(context.client_id))
   local edit = params.edit
   local reason = obstacle(edit)
+  if not reason and edit.changeAnnotations and not in_normal_mode() then
+    require('lacuna.server').say('a preview is ready, it opens once you pause in normal mode')
+    pause()
+    reason = obstacle(edit)
+  end
   if not reason and edit.changeAnnotations then
     local ticks = load_buffers(edit)
     local this = coroutine.running()

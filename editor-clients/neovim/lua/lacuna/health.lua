@@ -6,10 +6,10 @@ function M.check()
   local server = require('lacuna.server')
   local health = vim.health
   health.start('lacuna')
-  if vim.fn.has('nvim-0.11') == 1 then
-    health.ok('Neovim is 0.11 or newer')
+  if vim.lsp.is_enabled then
+    health.ok('Neovim is 0.11.2 or newer')
   else
-    health.error('Neovim 0.11 or newer is needed')
+    health.error('Neovim 0.11.2 or newer is needed')
     return
   end
   local problem, setup = server.problem(), require('lacuna.setup')

@@ -127,9 +127,13 @@ function M.request()
   end, buf)
 end
 
---- Handle a change of the text: ask once the user pauses.
+--- Handle a change of the text: ask once the user pauses. After an undo, nothing is asked for.
 function M.changed()
   M.hide()
+  local undo = vim.fn.undotree()
+  if undo.seq_cur < undo.seq_last then
+    return
+  end
   local mine = turn
   vim.defer_fn(function()
     if mine == turn then

@@ -218,8 +218,11 @@ function M.toggle(setting)
   end
 end
 
---- Restart the server.
+--- Restart the server, also one that hangs in its start, which Neovim itself would not stop.
 function M.restart()
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'lacuna', _uninitialized = true })) do
+    client:stop()
+  end
   vim.lsp.enable('lacuna', false)
   vim.lsp.enable('lacuna')
   M.check()

@@ -250,7 +250,7 @@ function M.accept()
   end
   if indents() then
     M.hide()
-    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'n', false)
+    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'nti', false) -- before the keys that were typed behind it
     return typing.done()
   end
   take()
