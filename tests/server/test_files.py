@@ -122,7 +122,7 @@ def test_a_read_only_file_and_one_with_other_names_stay(file: Path, how: str, sa
         file.chmod(0o444)
     else:
         os.link(file, other)
-    with pytest.raises(RequestError, match=f"code\\.py {said}.*; nothing was written"):
+    with pytest.raises(RequestError, match=f"code\\.py {said}.*; it was not written"):
         files.write(read, "y")
     assert file.read_text() == "x"
     assert how == "mode" or file.samefile(other)

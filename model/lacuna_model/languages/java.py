@@ -1,7 +1,5 @@
 """Java and C#."""
 
-from dataclasses import replace
-
 from tree_sitter import Node
 
 from lacuna_model.languages.language import (
@@ -167,7 +165,7 @@ CSHARP = Language(
     (".cs",),
     "tree_sitter_c_sharp",
     aliases=("c#", "c_sharp", "cs"),
-    lexicon=replace(_JAVA_LEXICON, raw=((b'$@"', b'"'), (b'@$"', b'"'), (b'@"', b'"'))),
+    lexicon=_JAVA_LEXICON,
     declarations=Declarations(
         "identifier",
         _CSHARP_ROLES,

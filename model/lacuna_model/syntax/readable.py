@@ -36,7 +36,7 @@ WORD = re.compile(rb"\w+")
 WORD_BYTES = b"_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 # Their strings may go on in the next line. The scan does not follow: an apostrophe in a text would swallow the rest.
-LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
+LONG_STRINGS = frozenset({"bash", "csharp", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
 UNSURE = re.compile(

@@ -99,7 +99,21 @@ def test_errors_are_raised_and_warnings_are_not() -> None:
         compiled(b"def f(:\n")
 
 
-READ: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+class Application(yaml.SafeLoader):
+    """Reads documents whose tags an application knows."""
+
+
+for tag in ("!", "tag:yaml.org,2002:python/"):
+    Application.add_multi_constructor(tag, lambda loader, suffix, node: None)
+Application.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
+
+
+def documents(text: str) -> object:
+    """What an application reads of a text."""
+    return list(yaml.load_all(text, Application))
+
+
+READ: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": documents}
 REFUSED = load("strict_parsers")
 
 
@@ -114,7 +128,7 @@ def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tok
     for seed in range(6):
         rng = np.random.default_rng(seed)
         region = Region(case.place, case.place, max_tokens=16)
-        model = noisy([list(tokens.encode(case.refuses[0]))], tokens, rng, seed % 3 / 2)
+        model = noisy([list(tokens.encode((case.refuses or case.takes)[0]))], tokens, rng, seed % 3 / 2)
         constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
         verdict = fill(constraint, model, [16], tokens.eog_id)
         if verdict.fills is not None and verdict.fills[0]:

@@ -25,5 +25,7 @@ def test_lines_that_cannot_be_on_one_line_are_no_fill(samples: Samples, name: st
         if parses(text[:begin] + fill + text[end:], language):
             continue
         judge = Judge(text, (begin, end), language, Clock(), in_line=True, strict=True)
+        if judge.final(lines[one].rstrip(b"\r\n")):  # without the second line the file is unfinished, which it may be
+            continue
         assert judge.closers_after(fill) != b""
         assert not judge.final(fill)

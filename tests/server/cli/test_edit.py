@@ -150,7 +150,7 @@ def test_a_file_that_changed_meanwhile_is_not_written(
     monkeypatch.setattr(engine, "fill", fill)
     code, _, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
     assert code == 2
-    assert "has changed since it was read; nothing was written" in err
+    assert "has changed since it was read; it was not written" in err
     assert source.read_text() == "another text\n"
 
 

@@ -85,6 +85,7 @@ def test_another_model_is_loaded_in_the_process(served: Address, source: Path) -
 @pytest.mark.parametrize("arguments", [["fill"], ["context", "--at", "1:4"], ["refactor", "x", "<<fill>>"]])
 def test_a_service_that_is_not_wanted_is_not_used(served: Address, source: Path, arguments: list[str]) -> None:
     source.write_text("y = x\n" if arguments[0] == "refactor" else TEXT)
+    (source.parent / ".git").mkdir()
     ended = lacuna(*arguments, source, "--no-service")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "is not on this machine" in ended.stderr

@@ -127,7 +127,7 @@ def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> No
         given_back.append(len([message for message in pipe.said if isinstance(message, Done)]))
         pipe.put(start(2))  # a request that arrives in the meantime is answered afterwards
 
-    monkeypatch.setattr(worker.memory, "give_back_freed", give_back)
+    monkeypatch.setattr(worker.machine, "give_back_freed", give_back)
     said = pipe.run(endings=2)
     assert given_back == [1]
     assert [message.id for message in said if isinstance(message, Done)] == [1, 2]
