@@ -27,12 +27,17 @@ end
 """
 
 
-async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: Neovim, daemon: Daemon) -> None:
+async def frozen(nvim: Neovim, daemon: Daemon, text: str, keys: str) -> None:
+    """Show a suggestion on the blank second line, in an instant that does not pass."""
     daemon.plan(fills=["return x"])
-    await nvim.start("code.py", "def f(x):\n    \n", keys="")
+    await nvim.start("code.py", text, keys="")
     await nvim.lua(FROZEN)
-    await nvim.keys("jA")
+    await nvim.keys(keys)
     await nvim.wait_ghost("return x")
+
+
+async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: Neovim, daemon: Daemon) -> None:
+    await frozen(nvim, daemon, "def f(x):\n    \n", "jA")
     await nvim.keys("<Tab>")
     await nvim.wait_lines("def f(x):", "        ")
     await nvim.wait_ghost("return x")
@@ -44,11 +49,7 @@ async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: N
 async def test_a_tab_that_indents_comes_before_the_keys_behind_it_and_stays_in_a_macro(
     nvim: Neovim, daemon: Daemon
 ) -> None:
-    daemon.plan(fills=["return x"])
-    await nvim.start("code.py", "def f(x):\n    \n    \n", keys="")
-    await nvim.lua(FROZEN)
-    await nvim.keys("qqjA")
-    await nvim.wait_ghost("return x")
+    await frozen(nvim, daemon, "def f(x):\n    \n    \n", "qqjA")
     await nvim.keys("<Tab>pass<Esc>q")
     await nvim.wait_lines("def f(x):", "        pass", "    ")
     await nvim.keys("@q")
@@ -56,11 +57,7 @@ async def test_a_tab_that_indents_comes_before_the_keys_behind_it_and_stays_in_a
 
 
 async def test_the_key_of_a_line_accepts_it_on_a_blank_line_at_once(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["return x"])
-    await nvim.start("code.py", "def f(x):\n    \n", keys="")
-    await nvim.lua(FROZEN)
-    await nvim.keys("jA")
-    await nvim.wait_ghost("return x")
+    await frozen(nvim, daemon, "def f(x):\n    \n", "jA")
     await nvim.keys("<M-l>")
     await nvim.wait_lines("def f(x):", "    return x")
 

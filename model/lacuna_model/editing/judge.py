@@ -175,12 +175,9 @@ def _repeated_lines(change: AskedChange, new: str) -> Iterator[str]:
     outermost = {line.strip() for line in plain}
     more = {line.strip() for hunk in hunks(change.old, new) if len(hunk.new) > len(hunk.old) for line in hunk.new}
     for line, count in Counter(line.strip() for line in split(new)).items():
-        is_comment = COMMENT.match(line) is not None
+        unasked = not change.asked.comments if COMMENT.match(line) else line in outermost & more
         telling = (
-            BRINGS.match(line)
-            or (change.is_prose and re.match(r"#+ \w", line))
-            or (is_comment and len(line) >= TELLING and not change.asked.comments)
-            or (not is_comment and len(line) >= TELLING and line in outermost & more)
+            BRINGS.match(line) or (change.is_prose and re.match(r"#+ \w", line)) or (len(line) >= TELLING and unasked)
         )
         if telling and line in beside and count > known[line]:
             yield f"repeats a line from beside: {line}"

@@ -238,12 +238,12 @@ class WorkspaceIndex:
         return read_source(self.root, self.root / name, self._settings.max_file_bytes) if self.admits(name) else None
 
     def _put(self, name: str, text: str | None) -> None:
-        if text is None and name not in self.sources.files:
-            return
-        if text is None:
+        if text is not None:
+            self.sources.put(name, text)
+        elif name in self.sources.files:
             self.sources.drop(name)
         else:
-            self.sources.put(name, text)
+            return
         self._stale = True
 
     def _reindex(self) -> None:

@@ -34,7 +34,7 @@ from lacuna_server.refactor.apply import apply as write_plan
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.plan import Plan, sha256
+from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
 FILL_TOKENS = 192
@@ -204,8 +204,7 @@ def _diff_of(plan: Plan) -> str:
     diffs = []
     for file in plan.ready.files:
         before = Path(file.path).read_bytes()
-        if sha256(before) != file.sha256:
-            raise RequestError(f"{file.path} has changed since it was searched; nothing was written")
+        file.check(before)
         diffs.append(_diff(Path(file.path), before.decode(), file.rewritten(before).decode()))
     return "\n".join(diffs)
 

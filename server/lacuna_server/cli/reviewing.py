@@ -7,20 +7,18 @@ import msgspec
 
 from lacuna_model.commands import output
 from lacuna_model.core import regions
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import terminal
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
-from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, sha256
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
 
 
 def unchanged(file: FileEdits) -> FileText:
     """Returns the text of a file that the edits are for; raises RequestError where it has changed since."""
     document = files.read(Path(file.path))
-    if sha256(document.text.encode()) != file.sha256:
-        raise RequestError(f"{file.path} has changed since it was searched; nothing was written")
+    file.check(document.text.encode())
     return document
 
 

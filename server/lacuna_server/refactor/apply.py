@@ -11,10 +11,10 @@ from lacuna_model.syntax.compilers import COMPILES
 from lacuna_model.syntax.faults import Splice, all_faults, carried_over
 from lacuna_model.text import lines
 from lacuna_model.text.lines import splice
-from lacuna_server.files import unwritable
+from lacuna_server.files import check_writable, unwritable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import Plan, sha256
+from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 
 
@@ -102,10 +102,8 @@ def apply(plan: Plan) -> list[str]:
             before = path.read_bytes()
         except OSError as error:
             raise RequestError(f"cannot read {path}: {error.strerror}; nothing was written") from error
-        if reason := unwritable(path):
-            raise RequestError(f"{path} {reason}; nothing was written")
-        if sha256(before) != file.sha256:
-            raise RequestError(f"{path} has changed since the preview; nothing was written")
+        check_writable([path])
+        file.check(before, "the preview")
         contents.append((path, before, file.rewritten(before)))
     journal.replace_all(contents)
     return [str(path) for path, _, _ in contents]

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.text.lines import splice
 
 EditStatus = Literal["ready", "failed", "unsure"]
@@ -46,6 +47,11 @@ class FileEdits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The edits that can be applied; none where all of them are support."""
         ready = tuple(edit for edit in self.edits if edit.status == "ready")
         return () if all(edit.support for edit in ready) else ready
+
+    def check(self, original: bytes, since: str = "it was searched") -> None:
+        """Raises RequestError unless this is the text that the edits are for."""
+        if sha256(original) != self.sha256:
+            raise RequestError(f"{self.path} has changed since {since}; nothing was written")
 
     def rewritten(self, original: bytes) -> bytes:
         """Returns the original with the ready edits applied; all other bytes stay the same."""

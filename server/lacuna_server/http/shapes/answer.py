@@ -41,8 +41,7 @@ class Answer:
     @classmethod
     def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
         """Return the answer to a question whose time limit is over: the complete lines that are committed."""
-        stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
-        return cls((cut(final_lines(snapshot), question.stop),), "length", stats)
+        return cls((cut(final_lines(snapshot), question.stop),), "length", _stats(snapshot))
 
     @classmethod
     def stopped(cls, question: Question, snapshot: Snapshot) -> "Answer | None":
@@ -50,12 +49,12 @@ class Answer:
 
         Of several candidates, and of an answer with a form, only the end tells.
         """
-        lines = final_lines(snapshot)
-        if not lines or question.candidates > 1 or question.form is not None:
+        if not question.stop or question.candidates > 1 or question.form is not None:
+            return None
+        if not (lines := final_lines(snapshot)):
             return None
         at, word = first_stop(f"{lines}\n", question.stop)
-        stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
-        return cls((lines[:at],), "stop", stats, (word,)) if word else None
+        return cls((lines[:at],), "stop", _stats(snapshot), (word,)) if word else None
 
 
 # The answer to a warm-up.
@@ -106,6 +105,10 @@ def final_lines(snapshot: Snapshot) -> str:
 def progress(snapshot: Snapshot) -> float:
     """Return the share of slots that are committed, 0..1."""
     return _committed(snapshot) / max(len(snapshot.slots[0]), 1)
+
+
+def _stats(snapshot: Snapshot) -> FillStats:
+    return FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
 
 
 def _committed(snapshot: Snapshot) -> int:

@@ -5,7 +5,7 @@ the model cards. Their order does not matter here, so prompts may begin with the
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
@@ -95,8 +95,7 @@ def _under_headers(prompt: str, after: str) -> Prompt:
     *others, (path, before) = [
         (header["path"], prompt[header.end() : end]) for header, end in zip(headers, ends, strict=True)
     ]
-    snippets = tuple(Snippet(name, text, reason="prompt") for name, text in others if text.strip())
-    return Prompt(before, after, path, snippets)
+    return Prompt(before, after, path, _snippets(others))
 
 
 def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
@@ -143,18 +142,21 @@ def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
     if is_marked and not path and "\n" not in last.strip():  # one line between a file's mark and the gap
         path, rest = last.strip(), ""
     texts = others if path and not rest.strip() else [*others, last]
-    return (path if len(texts) == len(others) else ""), _snippets(texts, named=is_repository)
+    named = map(_first_line if is_repository else _path_line, texts)  # each file of a repository begins with its path
+    return (path if len(texts) == len(others) else ""), _snippets(named)
 
 
-def _snippets(texts: Sequence[str], *, named: bool) -> tuple[Snippet, ...]:
-    """Return the other files; where they are ``named``, the first line of each is a path."""
-    lines = [_path_line(text) for text in texts]
-    if named:
-        lines = [(text.partition("\n")[0].strip(), text.partition("\n")[2]) for text in texts]
-    return tuple(Snippet(path, text, reason="prompt") for path, text in lines if text.strip())
+def _snippets(named: Iterable[tuple[str, str]]) -> tuple[Snippet, ...]:
+    """Return the other files that hold something, given as paths and texts."""
+    return tuple(Snippet(path, text, reason="prompt") for path, text in named if text.strip())
+
+
+def _first_line(text: str) -> tuple[str, str]:
+    line, _, rest = text.partition("\n")
+    return line.strip(), rest
 
 
 def _path_line(text: str) -> tuple[str, str]:
     """Return the path on the first line and the rest; "" and the whole text where that line is not a path."""
-    line, _, rest = text.partition("\n")
-    return (line.strip(), rest) if _PATH.fullmatch(line.strip()) else ("", text)
+    line, rest = _first_line(text)
+    return (line, rest) if _PATH.fullmatch(line) else ("", text)
