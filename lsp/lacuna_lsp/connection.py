@@ -126,7 +126,6 @@ class ServiceConnection:
         for document in self._session.documents.values():
             before = self._folders.get(document.uri)
             if before is not None and before != self._session.workspace(document.path):
-                self._workspaces.closed(before if self._reads_here else "", document.path)
                 self.open(document)
         self._awake.set()
 
@@ -149,10 +148,10 @@ class ServiceConnection:
         return self._session.workspace(path) if self._reads_here else ""
 
     def _read_from_now_on(self, reads_here: bool) -> None:
-        """Takes in the open documents where this server begins to read the client's folders."""
+        """Begins with the folders of open documents where this server has to read the client's folders."""
         before, self._reads_here = self._reads_here, reads_here
         for document in self._session.documents.values() if reads_here and not before else ():
-            self._workspaces.opened(self._read_here(document.path), document.path, document.text.decode())
+            self._workspaces.begin(self._read_here(document.path))
 
     # --- documents
 
@@ -162,7 +161,7 @@ class ServiceConnection:
             return
         opened = self._opened(document)
         self._folders[document.uri] = opened.workspace
-        self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
+        self._workspaces.begin(self._read_here(document.path))
         self._client.open(opened)
         if self.news.state == "failed":  # then the service loads the model again
             self._awake.set()
@@ -179,13 +178,10 @@ class ServiceConnection:
             self.close(document)
         else:
             self._client.change(document.uri, edits)
-            if folder := self._read_here(document.path):
-                self._workspaces.edited(folder, document.path, document.text.decode(), edits[-1].start if edits else 0)
 
     def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
         self._folders.pop(document.uri, None)
-        self._workspaces.closed(self._read_here(document.path), document.path)
         self._client.close(document.uri)
 
     def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:

@@ -1,7 +1,7 @@
 """Chooses snippets of other files on this machine, for an engine that cannot read the client's folders."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ BUDGET = WindowOptions().snippets
 
 
 class ClientWorkspaces:
-    """The client's folders, each read from the first document on that is named in it.
+    """The client's folders, each read from the first document on that is open in it.
 
     A thread does the work, in order, so that no keystroke waits for it.
     """
@@ -27,17 +27,10 @@ class ClientWorkspaces:
         self._pieces = PieceCounter()
         self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
 
-    def opened(self, folder: str, path: str, text: str) -> None:
-        """Takes in a document that is open in the editor."""
-        self._later(folder, lambda chooser: chooser.update(path, text))
-
-    def edited(self, folder: str, path: str, text: str, offset: int) -> None:
-        """Takes in the text of a document after an edit at an offset (bytes)."""
-        self._later(folder, lambda chooser: chooser.edited(path, text, offset))
-
-    def closed(self, folder: str, path: str) -> None:
-        """Reads a document from disk from now on."""
-        self._later(folder, lambda chooser: chooser.remove(path))
+    def begin(self, folder: str) -> None:
+        """Reads a folder from now on."""
+        if folder:
+            self._working.submit(self._chooser, folder)
 
     async def choose(
         self,
@@ -71,10 +64,6 @@ class ClientWorkspaces:
         """Stops the reading, without waiting for it."""
         self._working.submit(self._close)
         self._working.shutdown(wait=False)
-
-    def _later(self, folder: str, work: Callable[["SnippetChooser"], None]) -> None:
-        if folder:
-            self._working.submit(lambda: work(self._chooser(folder)))
 
     def _chooser(self, folder: str) -> "SnippetChooser":
         from lacuna_model.snippets.chooser import SnippetChooser  # takes a while, and few engines are remote

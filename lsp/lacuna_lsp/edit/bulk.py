@@ -23,7 +23,7 @@ from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
-from lacuna_server.refactor.places.gather import EVERYTHING, gather
+from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, PlannedEdit
 from lacuna_server.refactor.recipes import by_recipe
@@ -196,9 +196,7 @@ def _is_searched(document: ClientDocument, place: str, paths: Sequence[str], *, 
     if document.uri.startswith("untitled:"):
         return everywhere
     real = [Path(os.path.realpath(path)) for path in paths]
-    return document.uri.startswith("file:") and any(
-        Path(place) == path or admits(path, Path(place), EVERYTHING) for path in real
-    )
+    return document.uri.startswith("file:") and any(Path(place) == path or admits(path, Path(place)) for path in real)
 
 
 async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:

@@ -72,20 +72,18 @@ def read_within(root: Path, file: Path, limit: int) -> bytes | None:
         return None
     try:
         descriptor = _opened(root, file.relative_to(root).parts)
+        try:
+            return _read(descriptor, limit)
+        finally:
+            os.close(descriptor)
     except OSError:
         return None
-    try:
-        return _read(descriptor, limit)
-    except OSError:  # e.g. the medium was removed
-        return None
-    finally:
-        os.close(descriptor)
 
 
 def _opened(root: Path, parts: tuple[str, ...]) -> int:
     """Open the file reached through ``parts`` and return its descriptor; raises OSError."""
     if os.open not in os.supports_dir_fd:  # Windows: not atomic, the path may change between check and opening
-        if any(path.is_symlink() for path in _ways(root, parts)):
+        if any(root.joinpath(*parts[:count]).is_symlink() for count in range(1, len(parts) + 1)):
             raise OSError("a link")
         return os.open(root.joinpath(*parts), _FILE)
     folder = os.open(root, os.O_RDONLY | _FOLDER)
@@ -97,10 +95,6 @@ def _opened(root: Path, parts: tuple[str, ...]) -> int:
         return os.open(parts[-1], _FILE | _NO_LINK, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-def _ways(root: Path, parts: tuple[str, ...]) -> list[Path]:
-    return [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _read(descriptor: int, limit: int) -> bytes | None:

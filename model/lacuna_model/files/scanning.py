@@ -19,8 +19,6 @@ from lacuna_model.files.opening import absolute, generated_head, generated_name,
 from lacuna_model.files.secrets import holds_credential, is_secret
 from lacuna_model.text.lines import well_formed
 
-__all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]
-
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__", "__pypackages__"})
 # Files that mark a folder as a virtual environment or a cache (PEP 405, bford.info/cachedir).
 _MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
@@ -33,11 +31,13 @@ _NO_SOURCE = re.compile(
 )
 
 
-class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether a workspace is read, and the limits: bytes per file, number of files, bytes in total."""
+MAX_FILE_BYTES = 400_000
 
-    enabled: bool = True
-    max_file_bytes: int = 400_000
+
+class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits: bytes per file, number of files, bytes in total."""
+
+    max_file_bytes: int = MAX_FILE_BYTES
     max_files: int = 50_000
     max_total_bytes: int = 20_000_000
 
@@ -51,13 +51,12 @@ class WorkspaceFile:
     mtime_ns: int
 
 
-def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
+def scan(root: Path, settings: WorkspaceSettings | None = None) -> Iterator[WorkspaceFile]:
     """Walk a workspace: the files of a folder by name, then its folders; only ignore files are opened.
 
     Lazy, so that the caller can pause between files. Folders that cannot be listed are skipped.
     """
-    if not settings.enabled:
-        return
+    settings = settings or WorkspaceSettings()
     num_files = total_bytes = 0
     for file in _walk(absolute(root), settings):
         if num_files == settings.max_files:
@@ -67,10 +66,10 @@ def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
             yield file
 
 
-def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
+def admits(root: Path, path: Path) -> bool:
     """Whether :func:`scan` would yield ``path``, which may not be on disk yet; limits on sizes and numbers aside."""
     root, path = absolute(root), absolute(path)
-    if not settings.enabled or not path.is_relative_to(root):
+    if not path.is_relative_to(root):
         return False
     inside = path.relative_to(root)
     rules, folder = IgnoreRules.of(root), root
@@ -83,7 +82,7 @@ def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
     return _is_source(path.name, inside.as_posix()) and not rules.ignores(path.as_posix())
 
 
-def read_source(root: Path, path: Path, limit: int) -> str | None:
+def read_source(root: Path, path: Path, limit: int = MAX_FILE_BYTES) -> str | None:
     """The text of a file below ``root``, unchanged, line ends included.
 
     None where :func:`read_within` returns None, and where the text is not UTF-8, is generated or minified, or holds a
@@ -91,12 +90,10 @@ def read_source(root: Path, path: Path, limit: int) -> str | None:
     """
     data = read_within(root, path, limit)
     try:
-        text = None if data is None else data.decode("utf-8")
+        text = data.decode("utf-8") if data is not None else ""
     except UnicodeDecodeError:
         return None
-    if text is None:
-        return None
-    return text if quotable(text) else None
+    return text if data is not None and quotable(text) else None
 
 
 def quotable(text: str) -> bool:

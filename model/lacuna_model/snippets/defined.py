@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source
+from lacuna_model.files.scanning import admits, read_source
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, Definition, Reference, outline, quote, references
-from lacuna_model.snippets.format import Splitter, TokenCounts, plain
+from lacuna_model.snippets.format import Splitter, counter, plain
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files, module_of
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.sources import SnippetFile, Sources
@@ -49,7 +49,6 @@ class Definitions:
         self._path = path
         self._language = language
         self.imports = imports("\n".join(filter(None, lines)), language)
-        self._stars = [one for one in self.imports.values() if one.name == "*"]
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
@@ -86,9 +85,6 @@ class Definitions:
         if imported is not None:
             yield from self._imported(use, imported)
             return
-        for star in self._stars:
-            for source, one in self._in_module(Import(star.module, use.name), self._path, _MAX_HOPS):
-                yield source, one, _IMPORTED
         yield from self._by_name(use)
 
     def _imported(self, use: Reference, imported: Import) -> Iterator[tuple[SnippetFile, Definition, float]]:
@@ -173,18 +169,15 @@ def beside(
     known = language_for(path.name, language)
     if known is None:
         return ()
-    sources, settings, root = Sources(), WorkspaceSettings(), absolute(path).parent
+    sources, root = Sources(), absolute(path).parent
     for name in _named(root, text, path.name):
-        content = (
-            read_source(root, root / name, settings.max_file_bytes) if admits(root, root / name, settings) else None
-        )
-        if content is not None:
+        if admits(root, root / name) and (content := read_source(root, root / name)) is not None:
             sources.put(name, content)
     row = plain(text.encode()[:at].decode("utf-8", errors="ignore")).count("\n")
     lines = plain(text).split("\n")
     around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
     found = Definitions(sources, lines, row, path.name, known.name).candidates()
-    return select(Selection(), found, row, around, TokenCounts().by(tokenizer), budget).snippets
+    return select(Selection(), found, row, around, counter(tokenizer), budget).snippets
 
 
 def _named(root: Path, text: str, own: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The words of code, and the form in which the model reads snippets: each after its path as a comment."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
 from functools import lru_cache
 from typing import Protocol
 
@@ -11,7 +11,6 @@ from lacuna_model.languages.registry import language_for
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_A-Za-z]+")
-_MAX_COUNTS = 4_096
 _MAX_MESSAGE = 160
 _MAX_MESSAGES = 6
 _DIAGNOSTICS_SCORE = 0.9
@@ -51,7 +50,7 @@ def join(snippets: Iterable[Snippet]) -> str:
     return "".join(_under_path(snippet.path, snippet.text) for snippet in snippets)
 
 
-class Splitter(Protocol):
+class Splitter(Hashable, Protocol):
     """Splits text into tokens: a tokenizer, or what counts like one."""
 
     def encode(self, text: str) -> Sized:
@@ -59,26 +58,14 @@ class Splitter(Protocol):
         ...
 
 
-class TokenCounts:
-    """Counts the tokens that snippets take in the prompt; each is counted once while the tokenizer stays the same."""
+@lru_cache(maxsize=4_096)
+def _num_tokens(tokenizer: Splitter, path: str, text: str) -> int:
+    return len(tokenizer.encode(_under_path(path, text)))
 
-    def __init__(self) -> None:
-        self._tokenizer: Splitter | None = None
-        self._known: dict[tuple[str, str], int] = {}
 
-    def by(self, tokenizer: Splitter) -> Callable[[Snippet], int]:
-        """The function that counts with this tokenizer."""
-        if tokenizer is not self._tokenizer or len(self._known) > _MAX_COUNTS:
-            self._tokenizer, self._known = tokenizer, {}
-        known = self._known
-
-        def count(snippet: Snippet) -> int:
-            key = snippet.path, snippet.text
-            if key not in known:
-                known[key] = len(tokenizer.encode(_under_path(*key)))
-            return known[key]
-
-        return count
+def counter(tokenizer: Splitter) -> Callable[[Snippet], int]:
+    """Counts the tokens that snippets take in the prompt."""
+    return lambda snippet: _num_tokens(tokenizer, snippet.path, snippet.text)
 
 
 def comment(text: str, path: str, language: str = "") -> str:

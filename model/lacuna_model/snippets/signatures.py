@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.secrets import holds_credential
 from lacuna_model.snippets.definitions import Reference, outline, references
-from lacuna_model.snippets.format import Splitter, TokenCounts, words
+from lacuna_model.snippets.format import Splitter, counter, words
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
@@ -85,8 +85,8 @@ class Signatures:
 
     def want(self) -> None:
         """Let all packages be read that the file imports names from."""
-        outside = [one for one in self._imports.values() if self._is_outside(one)]
-        self._packages.want(outside, self._language, self._folder)
+        for one in filter(self._is_outside, self._imports.values()):
+            self._packages.named(one, self._language, self._folder)
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""
@@ -200,7 +200,7 @@ class Signatures:
 
 def fitting(signatures: Iterable[Snippet], tokenizer: Splitter, budget: int) -> tuple[Snippet, ...]:
     """The first ones of some signatures that fit in their part of a budget of tokens for snippets."""
-    found, left, count = list[Snippet](), budget // SHARE, TokenCounts().by(tokenizer)
+    found, left, count = list[Snippet](), budget // SHARE, counter(tokenizer)
     for one in signatures:
         left -= count(one)
         if left < 0:

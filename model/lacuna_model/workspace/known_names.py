@@ -7,25 +7,26 @@ unknown receiver to be known where anything has a member of that name. What cann
 import posixpath
 import re
 from bisect import bisect_left
-from functools import cached_property
+from collections import deque
+from functools import cached_property, lru_cache
 
-from lacuna_model.core.names import UNKNOWN, NameEvidence, NameKind, NameUse
+from lacuna_model.core.names import UNKNOWN, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import SELVES, ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
+from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
-from lacuna_model.snippets.imports import Import, module_file, module_files
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
 from lacuna_model.text.lines import CLOSER_OF, closers, line_starts
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
-from lacuna_model.workspace.file_parts import PART, WORD, FilePart, part, parts_before
 
-# Characters of the file that are looked at: its first ones, and those on each side of the gap.
-_FAR = 1 << 15
+# Characters of the file that are looked at: its first ones and those behind the gap; and those before the gap.
+_FAR, _FAR_ABOVE = 1 << 15, 1 << 18
 # Longer fills are judged by their first characters.
 _MAX_FILL = 4_000
 # Rows above the gap that its statement may begin in.
@@ -35,6 +36,18 @@ _METHOD = re.compile(
     r"(?!(?:if|for|while|switch|catch|with|function|return|await|typeof|new)\b)"
     r"(?:(?:public|private|protected|static|async|get|set|abstract|override|readonly)\s+)*[\w$#]+\s*(?:<[^()]*>)?\("
     r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
+)
+_WORD = re.compile(r"(\.\s*)?([^\W\d]\w*)")
+# Comments and strings, and what is open at the end of a text.
+_PYTHON_TEXT = re.compile(
+    r"(\"{3}|'{3})(?:\\.|[^\\])*?(?:\1|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|#[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
+)
+_SCRIPT_TEXT = re.compile(
+    r"/\*.*?(?:\*/|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
 )
 _DOTS = frozenset((".", "?.", "::"))
 _DOT_BEFORE = re.compile(r"((?<!\w)[^\W\d]\w*)?\s*(?:\?\.|::|(?<!\.)\.)\s*\Z")
@@ -50,9 +63,9 @@ _MODIFIERS = re.compile(r"\s*(?:(?:public|private|protected|static|async|get|set
 def known_names(
     request: InfillRequest,
     region: Region,
-    sources: Sources | None = None,
-    packages: PackageIndex | None = None,
-    path: str = "",
+    sources: Sources,
+    packages: PackageIndex,
+    path: str,
 ) -> "KnownNames | None":
     """What is known around a region of a request; None in a language whose names are not known.
 
@@ -64,7 +77,39 @@ def known_names(
     text = request.text.encode()
     before, after = text[: region.start].decode(), text[region.end :].decode()
     others = "\n".join(one.text for one in request.snippets)
-    return KnownNames(before, after, path or request.path, language, sources or Sources(), packages, others)
+    return KnownNames(before, after, path, language, sources, packages, others)
+
+
+class FilePart:
+    """A part of a file that begins in code, and what it tells on its own."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self._text, self._language = text, language
+
+    @cached_property
+    def open(self) -> str:
+        """The string or comment that does not end in it; "" where there is none."""
+        pattern = _PYTHON_TEXT if self._language == "python" else _SCRIPT_TEXT
+        for match in deque(pattern.finditer(self._text), maxlen=1):
+            if any(open_at is not None for open_at in match.groupdict().values()):
+                return match[0]
+        return ""
+
+    @cached_property
+    def words(self) -> frozenset[tuple[str, str]]:
+        """The names, each with the dot before it, or "" where none stands there."""
+        return frozenset(
+            ("." * bool(dot), name) for dot, name in _WORD.findall(without_texts(self._text, self._language))
+        )
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """The imports that are whole in it."""
+        return imports(self._text, self._language)
+
+
+# What stands above a gap's row and behind the gap stays as it is for some keys.
+_part = lru_cache(16)(FilePart)
 
 
 class KnownNames:
@@ -81,8 +126,8 @@ class KnownNames:
         path: str,
         language: Language,
         sources: Sources,
-        packages: PackageIndex | None = None,
-        others: str = "",
+        packages: PackageIndex,
+        others: str,
     ) -> None:
         self._before, self._after = plain(before), plain(after)
         self._path, self._folder, self._language = path, posixpath.dirname(path), language
@@ -93,13 +138,7 @@ class KnownNames:
 
     def read(self) -> None:
         """Read the names of the file, which takes some milliseconds for one that is new."""
-        for one in self._near:
-            one.read()
-
-    def evidence(self, fill: str) -> NameEvidence | None:
-        """How many of the names of a fill are known; None where it cannot be parsed."""
-        uses = self.uses(fill)
-        return NameEvidence.of(uses) if uses is not None else None
+        _ = self._is_in_text, [(one.words, one.imports) for one in self._near]
 
     def uses(self, fill: str) -> tuple[NameUse, ...] | None:
         """The names that a fill uses and does not declare, each once in their order; None where it cannot be parsed."""
@@ -212,14 +251,12 @@ class KnownNames:
         if files:
             known = list(filter(None, map(self._sources.files.get, files)))
             return {name for one in known for name in (*one.imports, *(it.name for it in one.definitions))}
-        if self._packages is None:
-            return set()
         return self._packages.names(imported, self._language.name, self._folder)
 
     @cached_property
     def _visible(self) -> list[str]:
         """The plain names of the file, what it imports, and what the language has, in their order."""
-        here = (name for one in self._near for name in one.names)
+        here = (name for one in self._near for dot, name in one.words if not dot)
         return sorted({*here, *self._imports, *NAMES[self._language.name]})
 
     def _kind(self, receiver: str, name: str) -> NameKind | None:
@@ -234,7 +271,7 @@ class KnownNames:
             return "imported"
         if name in NAMES[self._language.name]:
             return "builtin"
-        if self._is_named(name):
+        if self._is_here(name):
             return "declared"
         if self._sources.places(name) or name in self._other_words:
             return "project"
@@ -245,17 +282,17 @@ class KnownNames:
         imported = self._imports.get(receiver)
         if imported is not None and (kind := self._imported(imported, name)) != "members":
             return kind
-        if self._is_member(name) or (receiver in SELVES and self._is_named(name)):
+        if self._is_here(name, ".") or (receiver in SELVES and self._is_here(name)):
             return "declared"
         if self._language.name not in MEMBERS:
             return None
         if name in MEMBERS[self._language.name]:
             return "builtin"
-        if self._is_named(name):
+        if self._is_here(name):
             return "declared"
         if self._sources.places(name) or name in self._other_words:
             return "project"
-        if self._packages is not None and name in self._packages.members:
+        if name in self._packages.members:
             return "package"
         return "members"
 
@@ -272,7 +309,7 @@ class KnownNames:
             if imported.name == "default":
                 return "members"
             return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else None
-        if self._packages is None or self._is_inside(imported):
+        if self._is_inside(imported):
             return "members"
         if imported.name:
             owner = self._packages.named(imported, self._language.name, self._folder)
@@ -288,7 +325,7 @@ class KnownNames:
 
     def _is_in_package(self, name: str) -> bool:
         """Whether one of the packages that the file imports offers a name."""
-        if self._packages is None or name not in self._packages.members:
+        if name not in self._packages.members:
             return False
         modules = {one.module for one in self._imports.values() if not self._is_inside(one)}
         return any(
@@ -315,30 +352,28 @@ class KnownNames:
         return bool(self._row.open)
 
     @cached_property
-    def _above(self) -> list[FilePart]:
-        """The rows above the gap's."""
-        return list(parts_before(self._before[: self._before.rfind("\n") + 1], self._language.name))
+    def _above(self) -> FilePart:
+        """The rows above the gap's, those that are not too far away."""
+        far = len(self._before) - _FAR_ABOVE
+        at = max(self._before.find("\n\n", far), 0) if far > 0 else 0
+        return _part(self._before[at : self._before.rfind("\n") + 1], self._language.name)
 
     @cached_property
     def _row(self) -> FilePart:
         """The row before the gap, without the word that the gap stands behind, from the text on that is open in it."""
         row = re.sub(r"\w+$", "", self._before[self._before.rfind("\n") + 1 :])
-        return FilePart((self._above[-1].open if self._above else "") + row, self._language.name)
+        return FilePart(self._above.open + row, self._language.name)
 
     @cached_property
     def _near(self) -> list[FilePart]:
         """The parts of the file that are looked at."""
-        many = _FAR // PART
-        above = self._above if len(self._above) <= 2 * many else [*self._above[:many], *self._above[-many:]]
-        return [*above, self._row, part(self._after[:_FAR], self._language.name)]
+        first = self._before[:_FAR] if len(self._before) > _FAR_ABOVE else ""
+        others = (_part(text, self._language.name) for text in (first, self._after[:_FAR]))
+        return [self._above, self._row, *others]
 
-    def _is_named(self, name: str) -> bool:
-        """Whether a plain name stands elsewhere in the file."""
-        return any(name in one.names for one in self._near)
-
-    def _is_member(self, name: str) -> bool:
-        """Whether a name stands behind a dot elsewhere in the file."""
-        return any(name in one.members for one in self._near)
+    def _is_here(self, name: str, dot: str = "") -> bool:
+        """Whether a name stands elsewhere in the file, behind a dot or not."""
+        return any((dot, name) in one.words for one in self._near)
 
     @cached_property
     def _imports(self) -> dict[str, Import]:
@@ -346,7 +381,7 @@ class KnownNames:
 
     @cached_property
     def _other_words(self) -> frozenset[str]:
-        return frozenset(name for _, name in WORD.findall(self._others))
+        return frozenset(name for _, name in _WORD.findall(self._others))
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:

@@ -1,6 +1,5 @@
 """One workspace as the engine uses it: the prior's index and the snippets, kept up to date with the disk."""
 
-import contextlib
 import os
 import time
 from bisect import bisect_left
@@ -14,14 +13,14 @@ from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot, Snippet
 from lacuna_model.core.regions import standing
 from lacuna_model.files import ignore
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source, scan
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import FileTokenizer, name_of, refresh
+from lacuna_model.prior.indexing import FileTokenizer, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.workspace.known_names import KnownNames, known_names
 
@@ -42,12 +41,11 @@ PAUSE_S = 0.02
 class Project:
     """One workspace; files that may not be read are never taken in."""
 
-    def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
+    def __init__(self, root: Path, tokenizer: FileTokenizer) -> None:
         self.root = absolute(root)
-        self.settings = settings
         self._is_indexed = False
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
-        self.snippets = SnippetChooser(self.root, settings, background=False)
+        self.snippets = SnippetChooser(self.root, background=False)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
         self._files: indexing.IndexedFiles | None = None
@@ -74,8 +72,7 @@ class Project:
     @property
     def is_read(self) -> bool:
         """Whether all files were read once, and of packages what documents import."""
-        packages = self.snippets.packages
-        return self._is_indexed and self.snippets.index.is_read and (packages is None or packages.is_read)
+        return self._is_indexed and self.snippets.index.is_read and self.snippets.packages.is_read
 
     def close(self) -> None:
         """Stop following."""
@@ -99,17 +96,13 @@ class Project:
             budget=budget,
         )
 
-    def known_names(self, request: InfillRequest, region: Region) -> KnownNames | None:
-        """What is known of the names that a fill of a region may use; None in a language whose names are not known."""
-        index, packages = self.snippets.index, self.snippets.packages
-        return known_names(request, region, index.sources, packages, index.name(str(absolute(request.path))))
-
     def names_of(self, request: InfillRequest) -> list[KnownNames]:
         """For each region, what is known of names; empty in a language whose names are not known.
 
         Another thread reads the names of the file, while the model reads the context.
         """
-        found = [self.known_names(request, region) for region in request.regions]
+        sources, path = self.snippets.index.sources, self.name(request.path)
+        found = (known_names(request, region, sources, self.snippets.packages, path) for region in request.regions)
         known = [one for one in found if one is not None]
         if known:
             _THREAD.submit(known[0].read)
@@ -121,8 +114,7 @@ class Project:
 
     def name(self, path: str) -> str:
         """A document's name in the index: its path from the root, or its absolute path where it lies outside."""
-        whole = absolute(path)
-        return name_of(self.root, whole) if whole.is_relative_to(self.root) else whole.as_posix()
+        return self.snippets.index.name(absolute(path))
 
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
@@ -170,7 +162,7 @@ class Project:
     def _has_folder(self, told: Sequence[tuple[Change, str]]) -> bool:
         """Whether a whole folder of sources has appeared, or is gone: nothing need be told of the files in it."""
         added = [path for change, path in told if change == Change.added and os.path.isdir(path)]
-        if any(admits(self.root, Path(path, "file"), self.settings) for path in added):
+        if any(admits(self.root, Path(path, "file")) for path in added):
             return True
         gone = [f"{self.name(path)}/" for change, path in told if change == Change.deleted]
         names = sorted(self._index.names) if gone else []
@@ -178,7 +170,7 @@ class Project:
 
     def _forget(self) -> None:
         """Drop all files that are gone or left out, before any other file is read; the next refresh scans the disk."""
-        there = {self.name(str(file.path)) for file in scan(self.root, self.settings)}
+        there = {self.name(str(file.path)) for file in scan(self.root)}
         for name in self._index.names - there:
             self._index.remove(name)
         self._has_forgotten, self._scanned_at = True, float("-inf")
@@ -195,23 +187,20 @@ class Project:
             if self._files is not None:
                 self._index.replace_all(self._files.documents)
         known = self._files
-        self._files = refresh(self.root, self.settings, self._tokenizer, known, stopped=stopped)
+        self._files = refresh(self.root, WorkspaceSettings(), self._tokenizer, known, stopped=stopped)
         self._scanned_at = time.monotonic()
         if self._files is not known or self._has_forgotten:
             self._index.replace_all(self._files.documents)
             self._has_forgotten = False
         if self._files is not known:
-            # If the cache cannot be written, the next run reads the files again.
-            with contextlib.suppress(OSError):
-                indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
+            indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
         self._is_indexed = True
 
     def _look(self, path: str) -> None:
         """Take in a file from disk, if it may be read."""
         self.snippets.changed(path)
         name, file = self.name(path), absolute(path)
-        is_admitted = admits(self.root, file, self.settings)
-        text = read_source(self.root, file, self.settings.max_file_bytes) if is_admitted else None
+        text = read_source(self.root, file) if admits(self.root, file) else None
         if text is None:
             self._index.remove(name)
         else:
@@ -233,12 +222,9 @@ class Workspaces:
             project.follow()
         return project
 
-    def read(self, root: str, seconds: float, settings: WorkspaceSettings | None = None) -> Project:
-        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends.
-
-        If ``settings`` differ from the project's, it is made again.
-        """
-        project, _ = self._find(absolute(root), settings)
+    def read(self, root: str, seconds: float) -> Project:
+        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends."""
+        project, _ = self._find(absolute(root))
         project.read(seconds)
         return project
 
@@ -249,19 +235,15 @@ class Workspaces:
                 project.close()
             self._projects.clear()
 
-    def _find(self, root: Path, settings: WorkspaceSettings | None = None) -> tuple[Project, bool]:
+    def _find(self, root: Path) -> tuple[Project, bool]:
         with self._lock:
-            project = self._projects.get(root)
-            is_new = project is None or settings not in (None, project.settings)
+            is_new = root not in self._projects
             if is_new:
-                if project is not None:
-                    project.close()
-                project = self._projects[root] = Project(root, self._tokenizer, settings or WorkspaceSettings())
-            assert project is not None
+                self._projects[root] = Project(root, self._tokenizer)
             self._projects.move_to_end(root)
             while len(self._projects) > MAX_PROJECTS:
                 self._projects.popitem(last=False)[1].close()
-            return project, is_new
+            return self._projects[root], is_new
 
 
 def snippets_only(

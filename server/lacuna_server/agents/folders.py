@@ -102,7 +102,7 @@ class Folders:
         return str(path)
 
     def _check(self, name: str, root: Path, path: Path) -> None:
-        if not admits(root, path, ANY_SIZE):
+        if not admits(root, path):
             raise RequestError(f"{name} is ignored by git or may hold a secret; it is neither read nor written")
 
     def _inside(self, name: str) -> tuple[Path, Path]:

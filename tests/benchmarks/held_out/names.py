@@ -20,12 +20,14 @@ from tests.benchmarks.held_out.projects import lay_out
 from tests.benchmarks.records import Records
 
 from lacuna_model.commands.program import JsonOption
+from lacuna_model.core.names import NameEvidence
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import Splitter
 from lacuna_model.snippets.imports import Import, imports, module_file
+from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import SnippetFile
 from lacuna_model.workspace.known_names import known_names
 from training.options import ModelOption
@@ -105,7 +107,6 @@ def _kind(chooser: SnippetChooser, source: SnippetFile, imported: Import, use: r
     file = module_file(imported, source.path, source.language, sources.by_stem)
     if file is not None:
         return "file" if any(sources.definitions_in(file, use[2])) else None
-    assert packages is not None
     folder = source.path.rpartition("/")[0]
     if not use[1]:
         return "package" if imported.name and packages.named(imported, source.language, folder) is not None else None
@@ -140,7 +141,8 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
     known = known_names(request, request.regions[0], index.sources, chooser.packages, case.path)
     fills = [result.fills, *result.alternatives] if result.status == "ok" else [("",)]
     lines = [one[0].partition("\n")[0].rstrip() for one in fills]
-    found = [known.evidence(line) if known is not None else None for line in lines]
+    uses = [known.uses(line) if known is not None else None for line in lines]
+    found = [NameEvidence.of(one) if one is not None else None for one in uses]
     unknown = [one.unknown if one is not None else () for one in found]
     best = min(range(len(lines)), key=lambda number: len(unknown[number]))
     return Filled(case, way, lines[best], lines[best] == case.truth.rstrip(), unknown[best], ms)
@@ -149,10 +151,11 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
 def _snippets(
     chooser: SnippetChooser, tokenizer: Splitter, case: Case, text: str, at: int, way: Way
 ) -> tuple[Snippet, ...]:
-    packages = chooser.packages
-    chooser.remove(case.path)  # as if the file had just been opened
+    packages, none = chooser.packages, PackageIndex(Path(case.project))
+    none.languages = frozenset()
+    chooser.forget(case.path)  # as if the file had just been opened
     try:
-        chooser.packages = None if way == "without" else packages
+        chooser.packages = none if way == "without" else packages
         return chooser.choose(text, at, case.path, tokenizer=tokenizer, budget=BUDGET)
     finally:
         chooser.packages = packages

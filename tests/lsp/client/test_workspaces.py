@@ -22,19 +22,13 @@ async def choose(workspaces: ClientWorkspaces, folder: Path, wanted: str) -> tup
         await asyncio.sleep(0.02)
 
 
-async def test_files_on_disk_and_texts_of_the_editor_are_chosen_within_the_budget(tmp_path: Path) -> None:
+async def test_files_on_disk_are_chosen_within_the_budget(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / ".env").write_text("open_account = 1\n")
     workspaces = ClientWorkspaces()
+    workspaces.begin(str(tmp_path))
     chosen = await choose(workspaces, tmp_path, SHOP)
     assert {one.path for one in chosen} == {"shop.py"}
     assert sum(len(PieceCounter().encode(one.text)) for one in chosen) <= BUDGET
 
-    unsaved = SHOP.replace("opening", "amount")
-    workspaces.opened(str(tmp_path), str(tmp_path / "shop.py"), unsaved)
-    await choose(workspaces, tmp_path, "amount")
-    workspaces.edited(str(tmp_path), str(tmp_path / "shop.py"), unsaved.replace("amount", "most"), 20)
-    await choose(workspaces, tmp_path, "most")
-    workspaces.closed(str(tmp_path), str(tmp_path / "shop.py"))
-    await choose(workspaces, tmp_path, "opening")
     workspaces.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.files.opening import read_within
-from lacuna_model.files.scanning import WorkspaceSettings, read_source, scan
+from lacuna_model.files.scanning import read_source, scan
 
 LIMIT = 1_000
 SECRET = "this stands outside of the workspace"
@@ -31,7 +31,7 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
 
 def test_the_root_may_be_named_by_a_way_that_goes_up(root: Path) -> None:
     way = root / "inner" / ".."
-    files = [file.path for file in scan(way, WorkspaceSettings())]
+    files = [file.path for file in scan(way)]
     assert root / "inner" / "a.py" in files
     assert all(read_within(way, file, LIMIT) is not None for file in files)
 
@@ -59,7 +59,7 @@ def test_links_devices_pipes_folders_and_outside_files_are_not_read(root: Path, 
     name = place(root)
     assert read_within(root, root / name, LIMIT) is None
     assert read_source(root, root / name, LIMIT) is None
-    assert [file.path for file in scan(root, WorkspaceSettings())] == [root / "inner" / "a.py"]
+    assert [file.path for file in scan(root)] == [root / "inner" / "a.py"]
 
 
 def test_a_folder_that_becomes_a_link_during_a_read_never_leads_outside(root: Path) -> None:

@@ -63,14 +63,11 @@ def test_the_limits_of_files_and_bytes_are_kept(write_files: Callable[..., Path]
     assert names(root, WorkspaceSettings(max_file_bytes=50, max_total_bytes=70)) == ["a.py", "c.py", "e.py"]
 
 
-def test_a_workspace_is_switched_off_by_settings_or_by_a_file(write_files: Callable[..., Path]) -> None:
+def test_a_workspace_is_switched_off_by_a_file(write_files: Callable[..., Path]) -> None:
     root = write_files({"a.py": "x = 1\n", "b/c.py": "x = 1\n"})
-    off = WorkspaceSettings(enabled=False)
-    assert names(root, off) == []
-    assert not admits(root, root / "a.py", off)
     write_files({".lacunaignore": "*\n"})
     assert names(root) == []
-    assert not admits(root, root / "b/c.py", SETTINGS)
+    assert not admits(root, root / "b/c.py")
 
 
 def test_a_scan_reads_what_is_asked_for(write_files: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,8 +99,8 @@ def test_a_workspace_that_a_link_names_has_the_rules_of_the_folders_above_it(
     link = tmp_path / "link"
     link.symlink_to(root / "tools")
     assert names(link) == names(root / "tools") == ["a.py", "in/c.py"]
-    assert admits(link, link / "in/c.py", SETTINGS)
-    assert not admits(link, link / "in/local.py", SETTINGS)
+    assert admits(link, link / "in/c.py")
+    assert not admits(link, link / "in/local.py")
 
 
 PATTERNS = st.lists(
@@ -137,8 +134,8 @@ def test_files_are_ignored_as_git_ignores_them(repository: Path, top: list[str],
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     scanned = [name for name in names(repository) if name.endswith(".py")]
     assert sorted(scanned) == sorted(name for name in listed if name.endswith(".py"))
-    assert scanned == [name for name in scanned if admits(repository, repository / name, SETTINGS)]
-    assert not any(admits(repository, repository / name, SETTINGS) for name in set(TREE) - set(scanned))
+    assert scanned == [name for name in scanned if admits(repository, repository / name)]
+    assert not any(admits(repository, repository / name) for name in set(TREE) - set(scanned))
 
 
 @pytest.mark.parametrize(
@@ -193,5 +190,5 @@ def test_names_that_are_not_utf8_are_left_out(write_files: Callable[..., Path]) 
     odd = os.fsdecode(b"caf\xe9")
     root = write_files({name: "x = 1\n" for name in ("a.py", f"{odd}.py", f"{odd}/b.py", "é.py")})
     assert names(root) == ["a.py", "é.py"]
-    assert not admits(root, root / f"{odd}.py", SETTINGS)
-    assert not admits(root, root / odd / "b.py", SETTINGS)
+    assert not admits(root, root / f"{odd}.py")
+    assert not admits(root, root / odd / "b.py")

@@ -82,14 +82,21 @@ class Driver:
         return int(self._failing == "memory")
 
 
-def found(monkeypatch: pytest.MonkeyPatch, driver: Driver, visible: str | None = None, torch: str = "2.13.0") -> int:
-    monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: driver)
+def found(
+    monkeypatch: pytest.MonkeyPatch, driver: Driver | None, visible: str | None = None, torch: str = "2.13.0"
+) -> int:
+    def loaded(name: str) -> Driver:
+        if driver is None:
+            raise OSError(f"{name}: cannot open shared object file")
+        return driver
+
+    monkeypatch.setattr(machine.ctypes, "CDLL", loaded)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: torch)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     free = machine.free_on_gpu()
-    assert driver.open == 0
+    assert driver is None or driver.open == 0
     return free
 
 
@@ -101,22 +108,15 @@ def test_it_is_that_of_the_first_visible_gpu(monkeypatch: pytest.MonkeyPatch, vi
     assert found(monkeypatch, Driver(), visible) == free * 10**9
 
 
-@pytest.mark.parametrize("failing", ["init", "memory"])
-def test_a_driver_that_fails_has_none(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
-    assert found(monkeypatch, Driver(failing)) == 0
-
-
-def test_a_torch_for_cpus_uses_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, Driver(), torch="2.13.0+cpu") == 0
-
-
-def test_a_machine_without_a_driver_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise OSError(f"{name}: cannot open shared object file")
-
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.13.0")
-    monkeypatch.setattr(machine.ctypes, "CDLL", missing)
-    assert machine.free_on_gpu() == 0
+@pytest.mark.parametrize(
+    ("driver", "torch"),
+    [(Driver("init"), "2.13.0"), (Driver("memory"), "2.13.0"), (Driver(), "2.13.0+cpu"), (None, "2.13.0")],
+    ids=["broken", "without memory", "a torch for CPUs", "missing"],
+)
+def test_without_a_driver_that_works_and_a_torch_for_it_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, driver: Driver | None, torch: str
+) -> None:
+    assert found(monkeypatch, driver, torch=torch) == 0
 
 
 @pytest.fixture

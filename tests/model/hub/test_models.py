@@ -1,6 +1,6 @@
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -44,100 +44,79 @@ def test_a_folder_is_a_model_unless_it_has_the_name_of_one(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("on_gpu", "chosen", "why"),
+    ("named", "free", "cores", "on_gpu", "line_ms", "chosen", "why"),
     [
-        (80e9, "qwen2.5-coder-7b", "a GPU with 80.0 GB of memory free"),
-        (20e9, "qwen2.5-coder-7b", "a GPU with 20.0 GB of memory free"),
-        (16e9, models.LARGE_MODEL, "a GPU with 16.0 GB of memory free"),
-        (8e9, models.LARGE_MODEL, "a GPU with 8.0 GB of memory free"),
-        (6e9, models.SMALL_MODEL, "a GPU with 6.0 GB of memory free"),
-        (2e9, models.SMALL_MODEL, "there is one core"),
-    ],
-)
-def test_a_gpu_runs_the_largest_model_that_fits_it(on_gpu: float, chosen: str, why: str) -> None:
-    assert models.choose("", 2 << 30, 1, int(on_gpu)) == models.Choice(chosen, why)
-    assert models.choose("own.gguf", 2 << 30, 1, int(on_gpu)).name == "own.gguf"
-
-
-def test_the_registry_names_each_model_once_and_pins_it() -> None:
-    names = [info.name for info in models.known()]
-    assert len(set(names)) == len(names)
-    assert models.DEFAULT_MODEL in names
-    for info in models.known():
-        assert {len(one.sha256) for one in (info, *info.wheels)} == {64}
-        assert info.licence == "Apache-2.0"
-
-
-@pytest.mark.parametrize(
-    ("named", "free", "cores", "line_ms", "chosen", "why"),
-    [
-        ("", 16 << 30, 2, None, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
-        ("", 16 << 30, 2, 300.0, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free, a line takes 0.30 s"),
-        ("", 16 << 30, 2, 910.0, models.SMALL_MODEL, "a line of the large one takes 0.91 s here"),
-        ("", 3 << 30, 8, 300.0, models.SMALL_MODEL, "3.2 GB of memory are free"),
-        ("", 16 << 30, 1, 300.0, models.SMALL_MODEL, "there is one core"),
-        ("other.gguf", 16 << 30, 1, 910.0, "other.gguf", "LACUNA_MODEL names it"),
+        ("", 16 << 30, 2, 0, None, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
+        ("", 16 << 30, 2, 0, 300.0, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free, a line takes 0.30 s"),
+        ("", 16 << 30, 2, 0, 910.0, models.SMALL_MODEL, "a line of the large one takes 0.91 s here"),
+        ("", 3 << 30, 8, 0, 300.0, models.SMALL_MODEL, "3.2 GB of memory are free"),
+        ("", 16 << 30, 1, 0, 300.0, models.SMALL_MODEL, "there is one core"),
+        ("other.gguf", 16 << 30, 1, 80 * 10**9, 910.0, "other.gguf", "LACUNA_MODEL names it"),
+        ("", 2 << 30, 1, 20 * 10**9, None, "qwen2.5-coder-7b", "a GPU with 20.0 GB of memory free"),
+        ("", 2 << 30, 1, 8 * 10**9, None, models.LARGE_MODEL, "a GPU with 8.0 GB of memory free"),
+        ("", 2 << 30, 1, 6 * 10**9, None, models.SMALL_MODEL, "a GPU with 6.0 GB of memory free"),
+        ("", 2 << 30, 1, 2 * 10**9, None, models.SMALL_MODEL, "there is one core"),
     ],
 )
 def test_the_default_follows_the_machine_unless_it_is_named(
-    named: str, free: int, cores: int, line_ms: float | None, chosen: str, why: str
+    named: str, free: int, cores: int, on_gpu: int, line_ms: float | None, chosen: str, why: str
 ) -> None:
-    assert models.choose(named, free, cores, line_ms=line_ms) == models.Choice(chosen, why)
+    assert models.choose(named, free, cores, on_gpu, line_ms) == models.Choice(chosen, why)
+
+
+@pytest.fixture
+def computer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Pretends a machine of two cores without models, and gives it memory (GB)."""
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
+    monkeypatch.delenv("LACUNA_MODEL", raising=False)
+    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
+
+    def has(free: int, on_gpu: int = 0) -> None:
+        monkeypatch.setattr(models.machine, "free_memory", lambda: free << 30)
+        monkeypatch.setattr(models.machine, "free_on_gpu", lambda: on_gpu << 30)
+
+    return has
 
 
 @pytest.mark.parametrize(
     ("words", "chosen"), [("flags : avx avx2", models.LARGE_MODEL), ("flags : avx", models.SMALL_MODEL)]
 )
 def test_without_fast_products_the_large_model_needs_more_memory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, chosen: str
+    computer: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, chosen: str
 ) -> None:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
-    monkeypatch.delenv("LACUNA_MODEL", raising=False)
-    monkeypatch.setattr(models.machine, "free_memory", lambda: 6 << 30)
-    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
-    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 0)
+    computer(6)
     told = tmp_path / "cpuinfo"
     told.write_text(words)
     monkeypatch.setattr(models.machine, "PROCESSORS", told)
     assert models.suited().name == chosen
 
 
-def test_where_another_model_than_the_best_is_here_it_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    free = 16 << 30
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
-    monkeypatch.delenv("LACUNA_MODEL", raising=False)
-    monkeypatch.setattr(models.machine, "free_memory", lambda: free)
-    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
-    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 0)
-    large, small = (models.location(models.find(name)) for name in (models.LARGE_MODEL, models.SMALL_MODEL))
-    assert models.default() == models.suited()
-    assert models.default().name == models.LARGE_MODEL
-
-    small.parent.mkdir(parents=True)
-    small.touch()
-    assert models.suited().name == models.LARGE_MODEL
-    assert models.default() == models.Choice(
-        models.SMALL_MODEL,
-        f"it is here, and {models.LARGE_MODEL} is not (2 cores, 17.2 GB of memory free): lacuna models pull gets that",
-    )
-    large.parent.mkdir(parents=True)
-    large.touch()
-    assert models.default() == models.suited()
-    free = 3 << 30
-    assert models.default().name == models.SMALL_MODEL
-    for file in (small, large):
-        file.unlink()
-    assert models.default().name == models.SMALL_MODEL
-    largest = models.location(models.find("qwen2.5-coder-7b"))
-    largest.parent.mkdir(parents=True)
-    largest.touch()
-    assert models.default().name == "qwen2.5-coder-7b"  # a start, if a slow one
-    large.touch()
-    assert models.default().name == models.LARGE_MODEL
-    monkeypatch.setattr(models.machine, "free_on_gpu", lambda: 80 << 30)
-    assert models.default().name == "qwen2.5-coder-7b"
-    largest.unlink()
-    assert models.default().name == models.LARGE_MODEL
+@pytest.mark.parametrize(
+    ("here", "free", "on_gpu", "size"),
+    [
+        ("", 16, 0, "1.5b"),
+        ("0.5b", 16, 0, "0.5b"),
+        ("0.5b 1.5b", 16, 0, "1.5b"),
+        ("0.5b 1.5b", 3, 0, "0.5b"),
+        ("", 3, 0, "0.5b"),
+        ("7b", 3, 0, "7b"),  # a start, if a slow one
+        ("1.5b 7b", 3, 0, "1.5b"),
+        ("1.5b 7b", 3, 80, "7b"),
+        ("1.5b", 3, 80, "1.5b"),
+    ],
+)
+def test_where_another_model_than_the_best_is_here_it_is_used(
+    computer: Callable[..., None], monkeypatch: pytest.MonkeyPatch, here: str, free: int, on_gpu: int, size: str
+) -> None:
+    computer(free, on_gpu)
+    for one in here.split():
+        file = models.location(models.find(f"qwen2.5-coder-{one}"))
+        file.parent.mkdir(parents=True)
+        file.touch()
+    chosen, best = models.default(), models.suited()
+    assert chosen.name == f"qwen2.5-coder-{size}"
+    if chosen.name != best.name:
+        assert f"it is here, and {best.name} is not ({best.why}): lacuna models pull gets that" == chosen.why
     monkeypatch.setenv("LACUNA_MODEL", models.SMALL_MODEL)
     assert models.default().name == models.SMALL_MODEL
 

@@ -1,9 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lacuna_model.core.params import Diagnostic
-from lacuna_model.snippets.format import PieceCounter, comment, diagnostics_snippet
+from lacuna_model.snippets.format import comment, diagnostics_snippet
 
 
 @pytest.mark.parametrize(
@@ -32,10 +30,3 @@ def test_the_nearest_messages_within_the_limit_are_shown_in_order() -> None:
     assert shown(2) == "// line 10: message 9\n// line 12: message 11\n"
     assert shown(9).count("\n") == 4
     assert shown(0) == ""
-
-
-@given(st.text())
-def test_the_pieces_together_are_the_text(text: str) -> None:
-    pieces = PieceCounter().encode(text)
-    assert "".join(pieces) == text
-    assert all(pieces)

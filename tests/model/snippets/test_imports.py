@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files, stem
-from lacuna_model.snippets.sources import Sources
 
 FILES = [
     "src/shop/__init__.py", "src/shop/models.py", "src/shop/cart/__init__.py", "src/shop/cart/items.py",
@@ -76,36 +75,6 @@ def test_rust_imports_are_read() -> None:
         "*models": Import("models", "*"),
         "io": Import("std", "io"),
     }
-
-
-@pytest.mark.parametrize(
-    ("path", "language", "wanted", "files"),
-    [
-        ("main.py", "python", Import("ledger"), ["ledger.py"]),
-        ("main.py", "python", Import("app", "ledger"), ["app/ledger.py"]),
-        ("main.py", "python", Import("ledger", "load"), []),
-        ("main.ts", "typescript", Import("./ledger"), ["ledger.ts"]),
-        ("main.ts", "typescript", Import("./ledger", "default"), ["ledger.ts"]),
-        ("main.ts", "typescript", Import("./ledger", "load"), []),
-        ("main.go", "go", Import("example.com/app/ledger"), ["app/ledger/load.go", "app/ledger/save.go"]),
-        ("main.go", "go", Import("example.com/ledger"), ["ledger/one.go"]),
-        ("main.go", "go", Import("fmt"), []),
-        ("src/main.rs", "rust", Import("", "ledger"), ["src/ledger/mod.rs"]),
-        ("src/main.rs", "rust", Import("ledger", "deep"), ["src/ledger/deep.rs"]),
-        ("main.lua", "lua", Import("app/ledger"), ["app/ledger/init.lua"]),
-    ],
-)
-def test_an_import_of_a_module_leads_to_its_files(path: str, language: str, wanted: Import, files: list[str]) -> None:
-    sources = Sources()
-    for name in (
-        "ledger.py", "app/ledger.py", "ledger.ts", "app/ledger/load.go", "app/ledger/save.go", "ledger/one.go",
-        "app/ledger/load_test.go", "src/ledger/mod.rs", "src/ledger/deep.rs", "app/ledger/init.lua",
-    ):  # fmt: skip
-        sources.put(name, "")
-    assert module_files(wanted, path, language, sources.by_stem, sources.by_folder) == files
-    for name in list(sources.files):
-        sources.drop(name)
-    assert module_files(wanted, path, language, sources.by_stem, sources.by_folder) == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings
+from lacuna_model.files.scanning import WorkspaceFile
 from lacuna_model.snippets import index as index_module
 from lacuna_model.snippets.format import words
 from lacuna_model.snippets.index import SimilarCode, WorkspaceIndex
@@ -22,8 +20,6 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), NAMES, TEXTS),
         st.tuples(st.just("delete"), NAMES, st.just("")),
-        st.tuples(st.just("open"), NAMES, TEXTS),
-        st.tuples(st.just("close"), NAMES, st.just("")),
         st.tuples(st.just("refresh"), NAMES, st.just("")),
     ),
     max_size=12,
@@ -31,7 +27,7 @@ STEPS = st.lists(
 
 
 def build(root: Path) -> WorkspaceIndex:
-    return WorkspaceIndex(root, WorkspaceSettings())
+    return WorkspaceIndex(root)
 
 
 @settings(max_examples=40, deadline=None)
@@ -41,25 +37,17 @@ def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tup
         root = Path(folder)
         (root / "pkg").mkdir()
         (root / ".gitignore").write_text("ignored.py\n")
-        index, opened = build(root), dict[str, str]()
+        index = build(root)
         for number, (step, name, text) in enumerate(steps):
             if step == "write":
                 (root / name).write_bytes(text.encode())
                 os.utime(root / name, ns=(number, number))  # clocks may be too coarse to tell two writes apart
             elif step == "delete":
                 (root / name).unlink(missing_ok=True)
-            elif step == "open":
-                index.open(name, text)
-                opened[name] = text
-            elif step == "close":
-                index.close(name)
-                opened.pop(name, None)
             else:
                 index.refresh()
         index.refresh()
         fresh = build(root)
-        for name, text in opened.items():
-            fresh.open(name, text)
         fresh.refresh()
         assert index.sources == fresh.sources
         query = ["pass", "x", "f"]
@@ -78,15 +66,11 @@ def wait_for(index: WorkspaceIndex, name: str, line: str) -> None:
     raise AssertionError(f"{name} was not read")
 
 
-def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: Path) -> None:
+def test_the_background_thread_reads_the_workspace(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("first = 1\n")
     index = build(tmp_path)
     index.start()
     try:
-        wait_for(index, "a.py", "first = 1")
-        index.open("a.py", "second = 2\n")
-        wait_for(index, "a.py", "second = 2")
-        index.close("a.py")
         wait_for(index, "a.py", "first = 1")
         (tmp_path / "a.py").write_text("third = 3\n")
         index.changed("a.py")
@@ -95,25 +79,13 @@ def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: 
         index.stop()
 
 
-def test_a_change_of_a_file_that_is_not_read_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("log.py\n")
-    (tmp_path / "a.py").write_text("first = 1\n")
-    index = build(tmp_path)
-    index.refresh()
-    before = index.similar
-    (tmp_path / "log.py").write_text("x = 1\n")
-    index.changed("log.py")
-    index.refresh()
-    assert index.similar is before
-
-
 def test_a_file_that_is_saved_during_a_scan_is_known_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, scan = build(tmp_path), index_module.scan
     for number in range(60):
         (tmp_path / f"m{number}.py").write_text("x = 1\n")
 
-    def slowly(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
-        for number, file in enumerate([*scan(root, settings)]):
+    def slowly(root: Path) -> Iterator[WorkspaceFile]:
+        for number, file in enumerate([*scan(root)]):
             if number == 5:
                 (tmp_path / "new.py").write_text("def new(): ...\n")
                 index.changed("new.py")
@@ -138,12 +110,3 @@ def test_the_chunk_with_the_rarest_shared_words_is_nearest() -> None:
     assert best[0].path == "1.py"
     assert best[1] > 0.8
     assert all(score < 0.2 for _, score in others)
-
-
-def test_the_library_does_not_load_jax(tmp_path: Path) -> None:
-    """Jax takes three quarters of a GPU's memory when its first operation runs."""
-    (tmp_path / "jax.py").write_text("raise SystemExit('jax is loaded')")
-    code = "import lacuna_model.snippets.index, sys; assert 'jax' not in sys.modules"
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True)
-    assert done.returncode == 0, done.stderr

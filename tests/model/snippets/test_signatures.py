@@ -31,8 +31,7 @@ def run(sheet: Sheet, till: Till):
 
 
 @pytest.fixture
-def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+def packages(tmp_path: Path) -> PackageIndex:
     site = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
     (site / "paper.pyi").write_text(PAPER)

@@ -27,22 +27,29 @@ AFTER = """
 """
 
 
-@pytest.fixture
-def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    return PackageIndex(tmp_path)
+FILES = {
+    "shop.py": "class Till:\n    def pay(self, amount):\n        return amount\n\n\ndef open_till():\n    pass\n",
+    "shop.ts": "export function openTill(): void {}\n",
+    "till.go": "package a\n\ntype Till struct {\n}\n",
+    "till.rs": "pub struct Till {\n    a: u8,\n}\n",
+}
 
 
-def evidence(packages: PackageIndex | None, fill: str, before: str = BEFORE, path: str = "main.py") -> NameEvidence:
-    sources = Sources()
-    sources.put("shop.py", "class Till:\n    def pay(self, amount):\n        return amount\n")
-    at = len(before.encode())
-    known = known_names(InfillRequest(before + AFTER, (Region(at, at),), path=path), Region(at, at), sources, packages)
-    assert known is not None
-    found = known.evidence(fill)
+def names(before: str, after: str = AFTER, path: str = "main.py", others: tuple[Snippet, ...] = ()) -> KnownNames:
+    sources, at = Sources(), len(before.encode())
+    for name, text in FILES.items():
+        sources.put(name, text)
+    request = InfillRequest(before + after, (Region(at, at),), path=path, snippets=others)
+    found = known_names(request, request.regions[0], sources, PackageIndex(Path("nowhere")), path)
     assert found is not None
-    assert found == known.evidence(fill)
     return found
+
+
+def evidence(known: KnownNames, fill: str) -> NameEvidence:
+    uses = known.uses(fill)
+    assert uses is not None
+    assert uses == known.uses(fill)
+    return NameEvidence.of(uses)
 
 
 @pytest.mark.parametrize(
@@ -66,37 +73,35 @@ def evidence(packages: PackageIndex | None, fill: str, before: str = BEFORE, pat
         ("", NameEvidence()),
     ],
 )
-def test_each_name_is_known_by_where_it_is_declared(packages: PackageIndex, fill: str, expected: NameEvidence) -> None:
-    assert evidence(packages, fill) == expected
+def test_each_name_is_known_by_where_it_is_declared(fill: str, expected: NameEvidence) -> None:
+    assert evidence(names(BEFORE), fill) == expected
 
 
-def test_the_name_that_is_being_written_is_judged_as_a_whole(packages: PackageIndex) -> None:
-    assert evidence(packages, "ageInfo(folder)", f"{BEFORE}Us").imported == 1
-    assert evidence(packages, "e(folder)", f"{BEFORE}Usag").unknown == ("Usage",)
-    assert evidence(packages, "ps(1)", f"{BEFORE}json.dum").package == 1
+def test_the_name_that_is_being_written_is_judged_as_a_whole() -> None:
+    assert evidence(names(f"{BEFORE}Us"), "ageInfo(folder)").imported == 1
+    assert evidence(names(f"{BEFORE}Usag"), "e(folder)").unknown == ("Usage",)
+    assert evidence(names(f"{BEFORE}json.dum"), "ps(1)").package == 1
 
 
-def test_an_argument_of_a_call_in_several_rows_is_no_declaration(packages: PackageIndex) -> None:
+def test_an_argument_of_a_call_in_several_rows_is_no_declaration() -> None:
     before = f"{BEFORE}print(\n            1,\n            "
-    assert evidence(packages, "sep=folder)", before) == NameEvidence(declared=1)
+    assert evidence(names(before), "sep=folder)") == NameEvidence(declared=1)
 
 
 def test_the_names_of_snippets_count_as_those_of_the_project() -> None:
-    at, snippet = len(BEFORE), Snippet("protocol.py", "class Usage:\n    pass\n")
-    request = InfillRequest(BEFORE, (Region(at, at),), path="main.py", snippets=(snippet,))
-    known = known_names(request, request.regions[0])
-    assert known is not None
-    assert known.evidence("Usage(folder)") == NameEvidence(declared=1, project=1)
+    known = names(BEFORE, "", others=(Snippet("protocol.py", "class Usage:\n    pass\n"),))
+    assert evidence(known, "Usage(folder)") == NameEvidence(declared=1, project=1)
 
 
 def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
-    assert known_names(InfillRequest("", (Region(0, 0),), path="a.css"), Region(0, 0)) is None
-    assert known_names(InfillRequest("", (Region(0, 0),), path="nothing"), Region(0, 0)) is None
+    for path in ("a.css", "nothing"):
+        request = InfillRequest("", (Region(0, 0),), path=path)
+        assert known_names(request, Region(0, 0), Sources(), PackageIndex(Path("nowhere")), path) is None
 
 
-def test_broken_text_is_judged_as_far_as_it_goes(packages: PackageIndex) -> None:
-    assert evidence(packages, "print(((folder, Nobody").unknown == ("Nobody",)
-    assert evidence(packages, ")]} ::= ''' Nobody").total >= 0
+def test_broken_text_is_judged_as_far_as_it_goes() -> None:
+    assert evidence(names(BEFORE), "print(((folder, Nobody").unknown == ("Nobody",)
+    assert evidence(names(BEFORE), ")]} ::= ''' Nobody").total >= 0
 
 
 SCRIPT = """\
@@ -117,46 +122,38 @@ export class Report extends Base {
         ("this.rows.map((row) => row.trim());", NameEvidence(declared=1, builtin=1)),
         ("for (const [a, b] of Object.entries(folder)) { a(b); }", NameEvidence(declared=1, builtin=2)),
         ("return new Map<string, Missing>();", NameEvidence(builtin=1, nowhere=1, unknown=("Missing",))),
-        ("shop.open(); shop.shut();", NameEvidence(imported=1, project=1, nowhere=1, unknown=("shut",))),
+        ("shop.openTill(); shop.shut();", NameEvidence(imported=1, project=1, nowhere=1, unknown=("shut",))),
         (".filter(Boolean)", NameEvidence(builtin=2)),
         ("close(other: string): void {\n    other.trim();", NameEvidence()),
         ("const home = process.env.HOUSE;", NameEvidence(builtin=2)),
     ],
 )
-def test_names_of_scripts_are_known(packages: PackageIndex, fill: str, expected: NameEvidence) -> None:
-    sources = Sources()
-    sources.put("shop.ts", "export function open(): void {}\n")
-    at = len(SCRIPT)
-    request = InfillRequest(f"{SCRIPT}\n  }}\n}}\n", (Region(at, at),), path="main.ts")
-    known = known_names(request, request.regions[0], sources, packages)
-    assert known is not None
-    assert known.evidence(fill) == expected
+def test_names_of_scripts_are_known(fill: str, expected: NameEvidence) -> None:
+    assert evidence(names(SCRIPT, "\n  }\n}\n", "main.ts"), fill) == expected
 
 
 @pytest.mark.parametrize(
     "before", ["x = 1  # see ", '"""A text of', "'''A \"text\" of", 'x = "half a ', "x = 'it\\'s "]
 )
-def test_nothing_is_used_in_a_string_or_a_comment(packages: PackageIndex, before: str) -> None:
-    assert evidence(packages, "Some words", BEFORE + before) == NameEvidence()
-    assert evidence(packages, "Some(words)", f"{BEFORE}x = 'a' + \"b\"  # c\n        ").nowhere == 2
+def test_nothing_is_used_in_a_string_or_a_comment(before: str) -> None:
+    assert evidence(names(BEFORE + before), "Some words") == NameEvidence()
+    assert evidence(names(f"{BEFORE}x = 'a' + \"b\"  # c\n        "), "Some(words)").nowhere == 2
 
 
-def test_texts_of_many_rows_count_in_long_files(packages: PackageIndex) -> None:
+def test_texts_of_many_rows_count_in_long_files() -> None:
     prose = "Some words\n\n" * 2_000
     code = "".join(f"def make{number}():\n    return spare{number}\n\n" for number in range(1_000))
     text = f'{code}x = """{prose}'
-    assert evidence(packages, "Some(words)", text) == NameEvidence()
+    assert evidence(names(text), "Some(words)") == NameEvidence()
     row = f'{text}"""\n{code}'
-    assert evidence(packages, "make7(spare999)", row) == NameEvidence(declared=2)
-    assert evidence(packages, "Some(words)", row) == NameEvidence(nowhere=2, unknown=("Some", "words"))
-    assert evidence(packages, "Some", f'{text}""" + ').nowhere == 1
-    assert evidence(packages, "Some", f"{row}y = 'a ") == NameEvidence()
+    assert evidence(names(row), "make7(spare999)") == NameEvidence(declared=2)
+    assert evidence(names(row), "Some(words)") == NameEvidence(nowhere=2, unknown=("Some", "words"))
+    assert evidence(names(f'{text}""" + '), "Some").nowhere == 1
+    assert evidence(names(f"{row}y = 'a "), "Some") == NameEvidence()
 
 
-def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged(packages: PackageIndex) -> None:
-    known = known_names(InfillRequest("é = 1\n", (Region(7, 7),), path="main.py"), Region(7, 7), packages=packages)
-    assert known is not None
-    assert known.uses("print(é, Nobody, print)") == (
+def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged() -> None:
+    assert names("é = 1\n", "").uses("print(é, Nobody, print)") == (
         NameUse("print", "builtin", 5),
         NameUse("é", "declared", 8),
         NameUse("Nobody", "nowhere", 16),
@@ -173,26 +170,9 @@ def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged(pac
     ],
 )  # fmt: skip
 def test_of_further_languages_plain_names_are_known(path: str, before: str, fill: str, unknown: str) -> None:
-    sources = Sources()
-    sources.put("till.go", "package a\n\ntype Till struct {\n}\n")
-    sources.put("till.rs", "pub struct Till {\n    a: u8,\n}\n")
-    region = Region(len(before), len(before))
-    known = known_names(InfillRequest(f"{before}\n}}\n", (region,), path=path), region, sources)
-    assert known is not None
-    found = known.evidence(fill)
-    assert found is not None
+    found = evidence(names(before, "\n}\n", path), fill)
     assert found.unknown == (unknown,)
     assert found.project == 1
-
-
-def judged(before: str, path: str = "main.py") -> KnownNames:
-    sources = Sources()
-    sources.put("shop.py", "class Till:\n    pass\n\n\ndef open_till():\n    pass\n")
-    sources.put("shop.ts", "export function openTill(): void {}\n")
-    at = len(before.encode())
-    known = known_names(InfillRequest(f"{before}\n", (Region(at, at),), path=path), Region(at, at), sources)
-    assert known is not None
-    return known
 
 
 @pytest.mark.parametrize(
@@ -224,9 +204,9 @@ def judged(before: str, path: str = "main.py") -> KnownNames:
     ],
 )
 def test_names_that_are_surely_nowhere_are_found_where_they_end(before: str, fill: str, start: int | None) -> None:
-    assert judged(BEFORE + before).nowhere(fill, 0) == start
+    assert names(BEFORE + before, "\n").nowhere(fill, 0) == start
     if start is not None:
-        assert judged(BEFORE + before).nowhere(fill, len(fill) - 1) is None or fill[-2:-1] == ")"
+        assert names(BEFORE + before, "\n").nowhere(fill, len(fill) - 1) is None or fill[-2:-1] == ")"
 
 
 @pytest.mark.parametrize(
@@ -244,34 +224,31 @@ def test_names_that_are_surely_nowhere_are_found_where_they_end(before: str, fil
     ],
 )
 def test_names_of_scripts_are_surely_nowhere(fill: str, start: int | None) -> None:
-    assert judged(SCRIPT, "main.ts").nowhere(fill, 0) == start
+    assert names(SCRIPT, "\n", "main.ts").nowhere(fill, 0) == start
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_names_are_nowhere_whatever_the_line_ends_are(end: str) -> None:
     fill = f"x = 1{end}        y = 2{end}        nothing(1)"
-    assert judged(BEFORE.replace("\n", end)).nowhere(fill, 0) == fill.index("nothing")
-    assert judged(BEFORE.replace("\n", end)).nowhere(fill, len(fill)) is None
+    assert names(BEFORE.replace("\n", end), "\n").nowhere(fill, 0) == fill.index("nothing")
+    assert names(BEFORE.replace("\n", end), "\n").nowhere(fill, len(fill)) is None
 
 
 def test_a_name_may_go_on_behind_the_gap() -> None:
-    at = len(f"{BEFORE}na".encode())
-    region = Region(at, at)
-    known = known_names(InfillRequest(f"{BEFORE}naue\n", (region,), path="main.py"), region)
-    assert known is not None
+    known = names(f"{BEFORE}na", "ue\n")
     assert known.ended("me = Tr") == "me = True\n"
     assert known.nowhere(known.ended("me = Tr"), 0) is None
 
 
 def test_a_name_that_was_written_instead_of_another_one_is_told() -> None:
-    known = judged(f"{BEFORE}x = Us")
+    known = names(f"{BEFORE}x = Us", "\n")
     known.wrote_instead("")
     known.wrote_instead("ageInfo(")
     assert [one.is_instead for one in known.uses("ageInfo(folder, folder)") or ()] == [True, True, False]
 
 
 def test_beginnings_lead_to_known_names() -> None:
-    known = judged(BEFORE)
+    known = names(BEFORE, "\n")
     assert known.leads("shop.open", 5)
     assert known.leads("shop.open_till()", 5)
     assert not known.leads("shop.open()", 5)
@@ -280,5 +257,5 @@ def test_beginnings_lead_to_known_names() -> None:
     assert known.leads("Usa", 0)
     assert not known.leads("Usage(", 0)
     assert known.leads("isinsta", 0)
-    assert judged(f"{BEFORE}Us").leads("ageIn", -2)
+    assert names(f"{BEFORE}Us", "\n").leads("ageIn", -2)
     assert (known.ends("shop.open", 5), known.ends("shop.open(", 5)) == (False, True)

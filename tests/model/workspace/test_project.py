@@ -9,8 +9,6 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.files.opening import find_root, read_within
-from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior import indexing
 from lacuna_model.prior.index import longest_match
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_model.tokenizer import Tokenizer
@@ -37,7 +35,7 @@ def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def project(root: Path, tokenizer: Tokenizer) -> Iterator[Project]:
-    project = Project(root, tokenizer, WorkspaceSettings())
+    project = Project(root, tokenizer)
     yield project
     project.close()
 
@@ -74,11 +72,12 @@ def test_files_are_read_and_their_index_is_kept_on_disk(
     assert project.is_read
     assert follows(project, "def area").startswith("(")
     (kept,) = (cache / "workspaces").iterdir()
-    again = Project(root, tokenizer, WorkspaceSettings())
+    assert kept.stat().st_mode & 0o777 == 0o600
+    again = Project(root, tokenizer)
     again.read(0.0)  # no time to read a file: the index on disk has the text
     assert follows(again, "def area").startswith("(")
     kept.write_bytes(b"damaged")
-    third = Project(root, tokenizer, WorkspaceSettings())
+    third = Project(root, tokenizer)
     third.read(PATIENCE)
     assert follows(third, "def area").startswith("(")
 
@@ -160,9 +159,6 @@ def test_only_the_last_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenize
     projects = [workspaces.read(str(folder), PATIENCE) for folder in folders]
     assert workspaces.read(str(folders[-1]), PATIENCE) is projects[-1]
     assert workspaces.read(str(folders[0]), PATIENCE) is not projects[0]
-    off = WorkspaceSettings(enabled=False)
-    assert workspaces.read(str(folders[-1]), PATIENCE, off) is not projects[-1]
-    assert workspaces.read(str(folders[-1]), PATIENCE).settings == off
     workspaces.close()
 
 
@@ -226,21 +222,6 @@ def test_new_links_and_pipes_are_not_read_and_block_nothing(project: Project, ro
     assert known(project) == {"later.py", "shapes.py"}
 
 
-def test_indexes_are_private_and_old_ones_go(project: Project, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = cache / "workspaces"
-    folder.mkdir(parents=True)
-    old, new = folder / f"old{indexing.SUFFIX}", folder / f"new{indexing.SUFFIX}"
-    for file in (old, new):
-        file.write_bytes(b"")
-    os.utime(old, (1, 1))
-    project.read(60)
-    names = {file.name for file in folder.iterdir()}
-    assert new.name in names
-    assert old.name not in names
-    (kept,) = (file for file in folder.iterdir() if file != new)
-    assert kept.stat().st_mode & 0o777 == 0o600
-
-
 def test_nobody_waits_for_a_project_that_cannot_be_read_and_it_is_read_once_it_can(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -288,7 +269,7 @@ def test_a_folder_that_is_gone_is_not_quoted_and_followed_again_when_it_is_made_
     root = tmp_path / "above" / "project"
     root.mkdir(parents=True)
     (root / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
-    project = Project(root, tokenizer, WorkspaceSettings())
+    project = Project(root, tokenizer)
     project.follow()
     until(lambda: "shapes.py" in known(project) and "shapes.py" in quotes(project))
     until_followed(root, project)
@@ -377,7 +358,7 @@ def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
     (root / "inner").mkdir()
     (root / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
     (root / "inner/solids.py").write_text("def volume(edge):\n    return edge * edge * edge\n")
-    project = Project(root, tokenizer, WorkspaceSettings())
+    project = Project(root, tokenizer)
     project.follow()
     both = {"shapes.py", "inner/solids.py"}
     until(lambda: known(project) == quotes(project) == both)

@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.module_names import (
     MAX_NAME,
     MAX_SIGNATURE,
     ModuleNames,
-    ReaderLimit,
     closed,
+    cut,
+    first_of,
+    in_time,
     split,
 )
 
@@ -39,8 +40,6 @@ _END, _VALUE_END = re.compile(r"[{;\n]|\bwhere\b"), re.compile(r"[{;\n=,`]")
 _LIFETIME = re.compile(r"'[a-z_]\w{0,30}\b(?!')[ \t]*")
 _MAKING = re.compile(r"^\w+![ \t]*[({]", re.MULTILINE)
 _SELVES = ("self", "&self", "&mut self", "mut self")
-# The members of a type that its signature has.
-_MAX_FIELDS = 8
 
 
 def _read(pattern: re.Pattern[str], language: str, text: str) -> ModuleNames:
@@ -50,10 +49,7 @@ def _read(pattern: re.Pattern[str], language: str, text: str) -> ModuleNames:
     names, members, fields = dict[str, str](), dict[str, dict[str, str]](), dict[str, list[str]]()
     owner: str | None = None  # whose members the next indented lines are: "" of the module, None of nothing public
     is_free = is_declaring = False  # whether all members are public, and stand where their type does
-    allowance = ReaderLimit()
-    for match in pattern.finditer(code):
-        if allowance.is_over():
-            break
+    for match in in_time(pattern.finditer(code)):
         if inner := match["member"]:
             if owner is not None and (is_free or match["public"]) and inner not in ("pub", "fn"):
                 table = members.setdefault(owner, {}) if owner else names
@@ -76,10 +72,9 @@ def _read(pattern: re.Pattern[str], language: str, text: str) -> ModuleNames:
         elif around := match["around"]:
             owner, is_free = _implementing(around), " for " in around
     names |= {name: _typed(name, parts) for name, parts in fields.items()}
-    taken = imports(code, language) if language == "rust" else {}
-    imported = {name: (one.module, one.name) for name, one in taken.items() if one.name != "*" and name not in names}
-    stars = tuple(one.module for one in taken.values() if one.name == "*")
-    return ModuleNames(names, members, {}, imported, stars, bool(_MAKING.search(code)) or allowance.was_over)
+    if language == "go":  # where an import offers nothing to others
+        return ModuleNames(names, members)
+    return ModuleNames.of(code, language, names, members, is_open=bool(_MAKING.search(code)))
 
 
 _KEYWORDS = {"go": "func", "rust": "fn"}
@@ -110,15 +105,10 @@ def _signature(code: str, start: int, shown: str) -> str:
     if last == opening:
         return f"{shown} {behind}".replace(" :", ":") if behind and len(behind) < MAX_SIGNATURE // 2 else ""
     parts = [part for part in split(code[opening + 1 : last - 1]) if part not in _SELVES]
-    whole = f"{shown}({', '.join(parts)}){f' {behind}' if behind else ''}"
-    return whole if len(whole) <= MAX_SIGNATURE else f"{whole[: MAX_SIGNATURE - 4]}...)"
+    return cut(f"{shown}({', '.join(parts)}){f' {behind}' if behind else ''}")
 
 
 def _typed(name: str, fields: list[str]) -> str:
     """The signature of a type: its first members, as many as are short."""
-    parts, room = list[str](), MAX_SIGNATURE - len(name) - 12
-    for told in fields[:_MAX_FIELDS]:
-        room -= len(told) + 2
-        if room >= 0:
-            parts.append(told)
+    parts = first_of(fields, MAX_SIGNATURE - len(name) - 12)
     return f"type {name} {{ {'; '.join(parts)} }}" if parts else f"type {name}"

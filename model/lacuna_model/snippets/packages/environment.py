@@ -3,14 +3,14 @@
 Python: the virtual environment in the workspace, then the standard library of the interpreter that runs Lacuna.
 JavaScript and TypeScript: the folders ``node_modules`` of the workspace. Go and Rust: the folder ``vendor`` of the
 workspace, then, in the version that ``go.mod`` or ``Cargo.lock`` names, what the user's Go or Cargo has downloaded,
-and the sources of the standard library. Whether an environment has changed is told by sizes and modification times.
+and the sources of the standard library.
 """
 
 import os
 import re
 import shutil
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -25,7 +25,6 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _SCRIPT_ENDINGS = (".d.ts", ".d.mts", ".d.cts", ".ts", ".js", ".mjs", ".cjs")
 _SCRIPT_SOURCE = re.compile(r"\.(?:d\.)?[cm]?[jt]sx?$")
 _TYPED = re.compile(r"\.d\.[cm]?ts$")
-_DISTRIBUTION = re.compile(r"(.+?)-([^-]+)\.dist-info")
 # Parts of the path of a module of Go or Rust, and where the versions of packages are named.
 _PART = re.compile(r"(?!\.+\Z)[\w.~-]{1,200}")
 _GO_REQUIRED = re.compile(r"^(?:require)?[ \t]*([\w.~/-]{1,200})[ \t]+(v[\w.+-]{1,100})", re.MULTILINE)
@@ -44,17 +43,14 @@ _MAX_ENTRIES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module's file below the folder ``root``; ``name`` is what a file outside of its package calls it.
+    """A module's file below the folder ``root``, and its further files.
 
-    ``package`` and ``version`` are those of the package; the version is "" where none is known. ``others`` are its
-    further files.
+    ``name`` is what a file outside of its package calls it.
     """
 
     root: Path
     file: Path
     name: str
-    package: str
-    version: str = ""
     others: tuple[Path, ...] = ()
 
     @property
@@ -68,21 +64,27 @@ class Environment:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._marks = Marks()
-        self._sites: list[tuple[Path, dict[str, str]]] | None = None
+        self._marks: dict[Path, tuple[int, int]] = {}
+        self._sites: list[Path] | None = None
 
     def has_changed(self) -> bool:
-        """Whether packages may have come, gone or changed since this was last asked."""
-        changed = self._marks.have_changed()
+        """Whether packages may have come, gone or changed since what was found last; then nothing is watched."""
+        changed = any(_mark(path) != mark for path, mark in list(self._marks.items()))
         if changed:
-            self._sites = None
+            self._marks, self._sites = {}, None
         return changed
+
+    def watch(self, *paths: Path) -> None:
+        """Let the sizes and modification times of some paths, which need not be there, tell of changes from now on."""
+        for path in paths:
+            if path not in self._marks:
+                self._marks[path] = _mark(path)
 
     def find(self, module: str, language: str, folder: str, within: Module | None) -> Module | None:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
         if language == "python":
             return self._python(module)
-        self._marks.note(*(place / name for place in self._above(folder) for name in _TELLING))
+        self.watch(*(place / name for place in self._above(folder) for name in _TELLING))
         if language in SCRIPTS:
             return self._script(module, folder, within)
         parts = module.split("/")
@@ -103,8 +105,8 @@ class Environment:
             package = "/".join(parts[:count])
             if (version := required.get(package)) is not None:
                 own = f"{_escaped(package)}@{_escaped(version)}"
-                self._marks.note(_go_cache() / own)
-                return _go_package(_go_cache(), "/".join([own, *parts[count:]]), module, package, version)
+                self.watch(_go_cache() / own)
+                return _go_package(_go_cache(), "/".join([own, *parts[count:]]), module)
         standard = (_go_package(root / "src", module, module) for root in _go_roots()) if "." not in parts[0] else ()
         return next((found for found in standard if found is not None), None)
 
@@ -115,21 +117,21 @@ class Environment:
             own = within.file.parent / ("" if within.file.stem in ("lib", "mod") else within.file.stem)
             for base in (own, within.file.parent, top):
                 if (file := _rust_file(within.root, base, parts)) is not None:
-                    return Module(within.root, file, str(file), within.package, within.version)
+                    return Module(within.root, file, str(file))
         crate = parts[0]
         for place in self._above(folder):
             for name in (crate, crate.replace("_", "-")):
                 if (file := _rust_file(place / "vendor", place / "vendor" / name / "src", parts[1:])) is not None:
-                    return Module(place / "vendor", file, "/".join(parts), crate)
+                    return Module(place / "vendor", file, "/".join(parts))
         locked = self._locked("Cargo.lock", _RUST_LOCKED, folder)
         name = crate if crate in locked else crate.replace("_", "-")
         registries = _registries() if name in locked else []
-        self._marks.note(*registries)
+        self.watch(*registries)
         places = [(one, one / f"{name}-{locked[name]}" / "src") for one in registries]
         places += [(one, one / crate / "src") for one in _rust_libraries() if crate in _RUST_STANDARD]
         for root, base in places:
             if (file := _rust_file(root, base, parts[1:])) is not None:
-                return Module(root, file, "/".join(parts), crate, locked.get(name, ""))
+                return Module(root, file, "/".join(parts))
         return None
 
     def _locked(self, file: str, pattern: re.Pattern[str], folder: str) -> dict[str, str]:
@@ -146,27 +148,27 @@ class Environment:
             return None
         if self._sites is None:
             self._sites = self._python_sites()
-        for site, versions in self._sites:
+        for site in self._sites:
             stubs = site.joinpath(f"{parts[0]}-stubs", *parts[1:])
             for base in (stubs, site.joinpath(*parts)):
                 for name in (f"{base}.pyi", f"{base}/__init__.pyi", f"{base}.py", f"{base}/__init__.py"):
                     if (file := _inside(site, Path(name))) is not None:
-                        return Module(site, file, module, parts[0], versions.get(parts[0].lower(), ""))
+                        return Module(site, file, module)
         return None
 
-    def _python_sites(self) -> list[tuple[Path, dict[str, str]]]:
-        """The folders of Python's packages, each with the versions by package."""
-        found = list[tuple[Path, dict[str, str]]]()
+    def _python_sites(self) -> list[Path]:
+        """The folders of Python's packages."""
+        found = list[Path]()
         for name in _VENVS:
             venv = self._root / name
-            self._marks.note(venv / "pyvenv.cfg", venv / "lib")
+            self.watch(venv / "pyvenv.cfg", venv / "lib")
             if not venv.is_symlink() and (venv / "pyvenv.cfg").is_file():
                 libraries = [venv / "Lib", *(venv / "lib" / one for one in _listed(venv / "lib", _PYTHON_LIBRARY))]
                 sites = [library / "site-packages" for library in libraries]
-                self._marks.note(*libraries, *sites)
-                found += [(site, _versions(site)) for site in sites if _is_own_folder(venv, site)]
+                self.watch(*sites)
+                found += [site for site in sites if _is_own_folder(venv, site)]
         library = sysconfig.get_path("stdlib")
-        return [*found, (Path(library), {})] if library else found
+        return [*found, Path(library)] if library else found
 
     def _script(self, module: str, folder: str, within: Module | None) -> Module | None:
         relative, parts = module.startswith("."), PurePosixPath(module).parts
@@ -175,7 +177,7 @@ class Environment:
         if within is not None and relative:
             path = Path(os.path.normpath(within.file.parent / module))
             file = _script_file(within.root, path)
-            return Module(within.root, file, str(path), within.package, within.version) if file else None
+            return Module(within.root, file, str(path)) if file else None
         if relative or ".." in parts:
             return None
         count = 2 if module.startswith("@") else 1
@@ -191,7 +193,7 @@ class Environment:
                     continue
                 for entry in manifest.entries(inner):
                     if (file := _script_file(modules, Path(os.path.normpath(own / entry)))) is not None:
-                        return Module(modules, file, module, name, manifest.version)
+                        return Module(modules, file, module)
         return None if ":" in module else self._script(f"node:{module}", folder, None)
 
     def _node_modules(self, folder: str) -> Iterator[Path]:
@@ -212,7 +214,6 @@ class Environment:
 class _Manifest(msgspec.Struct, frozen=True):
     """What matters of a package.json: where its types and its code begin."""
 
-    version: str = ""
     types: str = ""
     typings: str = ""
     main: str = ""
@@ -272,7 +273,7 @@ def _is_own_folder(venv: Path, site: Path) -> bool:
     return site.is_dir() and Path(os.path.realpath(site)).is_relative_to(os.path.realpath(venv))
 
 
-def _go_package(root: Path, inner: str, module: str, package: str = "", version: str = "") -> Module | None:
+def _go_package(root: Path, inner: str, module: str) -> Module | None:
     """The package of Go in a folder of ``root``, unless that is a link."""
     if root.is_symlink():
         return None
@@ -280,7 +281,7 @@ def _go_package(root: Path, inner: str, module: str, package: str = "", version:
     found = [file for name in names[:_MAX_FILES] if (file := _inside(root, root / inner / name)) is not None]
     if not found or len(found) < len(names):  # what is left out may declare names
         return None
-    return Module(root, found[0], module, package or module, version, tuple(found[1:]))
+    return Module(root, found[0], module, tuple(found[1:]))
 
 
 def _go_cache() -> Path:
@@ -336,12 +337,6 @@ def absolute(module: str, within: Module) -> str:
     return ".".join([*kept, *([name] if name else [])])
 
 
-def _versions(site: Path) -> dict[str, str]:
-    """The versions of the packages in a folder, by their names in lower case."""
-    found = map(_DISTRIBUTION.fullmatch, _listed(site, _DISTRIBUTION))
-    return {match[1].lower().replace("-", "_"): match[2] for match in found if match is not None}
-
-
 def _listed(folder: Path, pattern: re.Pattern[str]) -> list[str]:
     """The entries of a folder with such a name; none where it cannot be listed."""
     try:
@@ -350,31 +345,6 @@ def _listed(folder: Path, pattern: re.Pattern[str]) -> list[str]:
             return sorted(name for name in some if pattern.fullmatch(name))
     except OSError:
         return []
-
-
-class Marks:
-    """The sizes and modification times of some paths, which need not be there."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, tuple[int, int]] = {}
-
-    def note(self, *paths: Path) -> None:
-        """Watch further paths from now on."""
-        for path in paths:
-            if path not in self._known:
-                self._known[path] = _mark(path)
-
-    def have_changed(self) -> bool:
-        """Whether one of the paths has changed, come or gone since it was noted or this was asked."""
-        now = {path: _mark(path) for path in self._known}
-        changed, self._known = now != self._known, now
-        return changed
-
-
-def mark_of(files: Iterable[Path]) -> tuple[int, int] | None:
-    """The size of some files together, and when one was last modified (ns); None where one is gone."""
-    marks = list(map(_mark, files))
-    return (sum(size for size, _ in marks), max(time for _, time in marks)) if all(map(any, marks)) else None
 
 
 def _mark(path: Path) -> tuple[int, int]:

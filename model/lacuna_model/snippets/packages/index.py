@@ -1,48 +1,35 @@
 """The index of the names that installed packages offer to the files of a workspace.
 
-Only modules that a file imports are read, and those that they take names from. Within its bounds of time and memory.
+Only modules that a file imports are read, and those that they take names from, within a bound of time, which bounds
+the memory, too: of torch, numpy and pandas 3 MB are kept.
 """
 
-import contextlib
-import hashlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
-import msgspec
-
 from lacuna_model.core.background import Background
 from lacuna_model.files.opening import read_within
-from lacuna_model.hub import atomic, models
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.packages import declared_module, python_module, script_module
-from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute, mark_of
-from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
+from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
+from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named, TooLongError
 
-# Increase when what a reader finds changes.
-VERSION = 2
-SUFFIX = ".names"
-MAX_KEPT = 200
-# What an index may take: processor time (s) from its start on, memory (bytes), and the bytes of a file.
+# What an index may take: processor time (s) from its start on, and bytes of a file.
 CPU_S = 2.0
-MAX_BYTES = 20_000_000
 MAX_FILE = 2_000_000
 # How often (s) it is checked whether what was read has changed.
 LOOK_AFTER = 5.0
-# Modules that are remembered; names that wait to be looked up; names that were, and modules that are not there.
-_MAX_MODULES, _MAX_WAITING, _MAX_ASKED = 2_000, 500, 20_000
-# Documents whose imports are remembered.
-_MAX_DOCUMENTS = 64
+# Names that were looked up are remembered.
+_MAX_ASKED = 20_000
 # How often a name may be taken from another module.
 _HOPS = 4
-# A module that took longer to read (s) is kept in the cache.
-_WORTH_KEEPING = 0.01
 Read = Callable[[str], ModuleNames]
 _READERS: Mapping[str, Read] = {
     "python": python_module.read,
@@ -51,30 +38,6 @@ _READERS: Mapping[str, Read] = {
 }
 # What stands between the parts of a module's name where a module may be imported from another one.
 _BETWEEN = {"python": ".", "rust": "/"}
-
-
-def load(module: Module, mark: tuple[int, int]) -> ModuleNames | None:
-    """The names of a module whose file has this size and modification time (ns); None where they are not kept."""
-    file = _location(module, mark)
-    try:
-        with atomic.kept(file) as stream:
-            return msgspec.msgpack.decode(stream.read(), type=ModuleNames)
-    except (OSError, msgspec.MsgspecError, RecursionError):
-        return None
-
-
-def save(module: Module, mark: tuple[int, int], names: ModuleNames) -> None:
-    """Keep the names of a module, readable by the user only, since a package may be private. Raises OSError."""
-    file = _location(module, mark)
-    with atomic.keeping(file, most=MAX_KEPT) as stream:
-        stream.write(msgspec.msgpack.encode(names))
-
-
-def _location(module: Module, mark: tuple[int, int]) -> Path:
-    """A version is the same wherever it is installed; without one the file's time tells."""
-    parts = (VERSION, module.package, module.version or mark[1], module.shown, mark[0])
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode(errors="surrogateescape")).hexdigest()
-    return models.cache_dir() / "names" / f"{digest[:32]}{SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,36 +52,29 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with.
-
-    ``mark`` is the size of its files, and when they were last modified (ns).
-    """
+    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with."""
 
     names: ModuleNames
-    size: int = 0
     file: Module | None = None
-    mark: tuple[int, int] | None = None
 
 
 class PackageIndex:
     """The names that packages offer to a workspace.
 
     Once started, one thread reads what was asked for, and who asks is told what is known so far. Before that, whoever
-    asks reads. What has changed on disk is read again, some seconds later.
+    asks reads. Some seconds after packages have changed on disk, all is read again.
     """
 
     languages = frozenset(_READERS)
 
     def __init__(self, root: Path) -> None:
         self._environment = Environment(root)
-        self._sources: dict[_Place, _Source] = {}
-        self._missing: set[_Place] = set()
+        self._sources: dict[_Place, _Source | None] = {}  # None: not there
         self._waiting: deque[tuple[_Place, str]] = deque()
         self._asked: set[tuple[_Place, str]] = set()
-        self._wanted: set[tuple[Import | str, ...]] = set()
-        self._members: frozenset[str] | None = None
-        self._version = 0  # of the members
-        self._size, self._spent, self._looks_at = 0, 0.0, 0.0
+        self._version = 0  # of the sources
+        self._members = (-1, frozenset[str]())  # with their version
+        self._spent, self._looks_at = 0.0, 0.0
         self._background = Background("lacuna-packages", self._work)
 
     def start(self) -> None:
@@ -135,37 +91,15 @@ class PackageIndex:
         return not self._waiting or self._background.has_failed
 
     @property
-    def spent(self) -> float:
-        """The processor time (s) that reading has taken."""
-        return self._spent
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the names take in memory."""
-        return self._size
-
-    @property
     def members(self) -> frozenset[str]:
         """The names that anything read so far has behind a dot: those of modules and of their classes."""
-        found, version = self._members, self._version
-        if found is None:
-            known = [source.names for source in list(self._sources.values())]
+        version = self._version  # a module may come meanwhile, in the thread that reads them
+        if self._members[0] != version:
+            known = [source.names for source in list(self._sources.values()) if source is not None]
             own = (name for names in known for name in (*names.names, *names.imported))
             inner = (name for names in known for members in names.members.values() for name in members)
-            found = frozenset((*own, *inner))
-            if version == self._version:  # no module came meanwhile, in the thread that reads them
-                self._members = found
-        return found
-
-    def want(self, imports: Sequence[Import], language: str, folder: str) -> None:
-        """Read the modules that a file in ``folder`` of the workspace imports names from."""
-        key: tuple[Import | str, ...] = (*imports, language, folder)
-        if key not in self._wanted:
-            if len(self._wanted) > _MAX_DOCUMENTS:
-                self._wanted.clear()
-            self._wanted.add(key)
-            for one in imports:
-                self.named(one, language, folder)
+            self._members = version, frozenset((*own, *inner))
+        return self._members[1]
 
     def named(self, wanted: Import, language: str, folder: str) -> Named | None:
         """What is known of a name of a package; None where nothing is, be it so far."""
@@ -204,9 +138,9 @@ class PackageIndex:
         if time.monotonic() >= self._looks_at:
             self._background.wake.set()
         found, key = self._find(place, name, _HOPS, reads=False), (place, name)
-        if found is None and key not in self._asked and len(self._waiting) < _MAX_WAITING:
+        if found is None and key not in self._asked:
             if len(self._asked) > _MAX_ASKED:
-                self._asked.clear()
+                self._forget()
             self._asked.add(key)
             self._waiting.append(key)
             self._background.wake.set()
@@ -225,28 +159,16 @@ class PackageIndex:
         self._background.wake.clear()
 
     def _look_again(self) -> None:
-        """Forget what has changed on disk, if the last look is long ago."""
-        if time.monotonic() < self._looks_at:
-            return
-        self._looks_at = time.monotonic() + LOOK_AFTER
-        is_other = self._environment.has_changed()
-        old = [place for place, source in self._sources.items() if self._is_old(place, source, is_other=is_other)]
-        for place in old:
-            self._size -= self._sources.pop(place).size
-        if is_other or old:
-            self._version, self._members = self._version + 1, None
-            self._missing.clear()
-            self._asked.clear()
-            self._wanted.clear()
+        """Forget all if something has changed on disk, and the last look is long ago."""
+        if time.monotonic() >= self._looks_at:
+            self._looks_at = time.monotonic() + LOOK_AFTER
+            if self._environment.has_changed():
+                self._forget()
+                self._spent = 0.0
 
-    def _is_old(self, place: _Place, source: _Source, *, is_other: bool) -> bool:
-        """Whether a module has changed; in an environment that ``is_other`` it may also be another file."""
-        if is_other and self._located(place) != source.file:
-            return True
-        return source.file is not None and mark_of((source.file.file, *source.file.others)) != source.mark
-
-    def _located(self, place: _Place) -> Module | None:
-        return self._environment.find(place.module, place.language, place.folder, place.within)
+    def _forget(self) -> None:
+        self._sources, self._asked = {}, set()
+        self._version += 1
 
     def _find(self, place: _Place, name: str, hops: int, *, reads: bool) -> Named | None:
         """A name of a module ("": the module itself), also where it comes from another; ``reads`` what is not read."""
@@ -291,47 +213,27 @@ class PackageIndex:
         return all(self._is_whole(_from(source, place, star), (*around, source.file)) for star in source.names.stars)
 
     def _source(self, place: _Place, *, reads: bool) -> _Source | None:
-        if place in self._sources or place in self._missing or not reads or self._spent >= CPU_S:
-            return self._sources.get(place)
-        began = time.thread_time()
-        try:
-            source = self._read(place)
-        finally:
-            self._spent += time.thread_time() - began
-        if source is None:
-            if len(self._missing) > _MAX_ASKED:
-                self._missing.clear()
-            self._missing.add(place)
-            return None
-        self._sources[place] = source
-        self._version, self._members = self._version + 1, None
-        self._size += source.size
-        while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
-            self._size -= self._sources.pop(next(iter(self._sources))).size
-            self._asked.clear()  # what is dropped may be asked for again
-            self._wanted.clear()
+        if reads and place not in self._sources and self._spent < CPU_S:
+            began = time.thread_time()
+            try:
+                self._sources[place] = self._read(place)
+            finally:
+                self._spent += time.thread_time() - began
+            self._version += 1
         return self._sources.get(place)
 
     def _read(self, place: _Place) -> _Source | None:
-        """Read a module from the cache or its file."""
-        found = self._located(place)
+        found = self._environment.find(place.module, place.language, place.folder, place.within)
         if found is None:
             own = _own(sys.modules.get(place.module)) if place.language == "python" else None
-            return _Source(own, own.size) if own is not None else None
-        mark = mark_of((found.file, *found.others))
-        if mark is None:  # removed since it was found
+            return _Source(own) if own is not None else None
+        self._environment.watch(found.file, *found.others)
+        data = _data(found)
+        try:
+            text = plain(data.decode("utf-8", errors="replace")) if data is not None else None
+            return _Source(_READERS[place.language](text), found) if text is not None else None
+        except TooLongError:
             return None
-        names = load(found, mark)
-        if names is None:
-            data = _data(found)
-            if data is None:
-                return None
-            began = time.thread_time()
-            names = _READERS[place.language](plain(data.decode("utf-8", errors="replace")))
-            if time.thread_time() - began > _WORTH_KEEPING:
-                with contextlib.suppress(OSError):  # the next start reads it again
-                    save(found, mark, names)
-        return _Source(names, names.size, found, mark)
 
 
 def _data(module: Module) -> bytes | None:

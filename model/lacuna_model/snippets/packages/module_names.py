@@ -1,11 +1,11 @@
-"""What one module of a package offers, as a reader of its language found it, and the bounds of such a reader."""
+"""What one module of a package offers, as a reader of its language found it, and what such readers share."""
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
+from lacuna_model.snippets.imports import imports
 
 _MARK = re.compile(r"[()\[\]{},]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?")
 # The characters of a definition that are looked at for its parameters.
@@ -13,10 +13,10 @@ FAR = 5_000
 # Longer names are no names, and longer signatures say no more to the model.
 MAX_NAME = 100
 MAX_SIGNATURE = 160
-# The names of a module that are kept, members included, and the processor time (s) in which they are found.
-MAX_NAMES, MAX_SECONDS = 20_000, 0.5
-# What Python takes for a text beside its characters, and for an entry of a table.
-_BYTES_PER_TEXT, _BYTES_PER_ENTRY = 50, 110
+# The members of a type that its signature has.
+_MAX_FIELDS = 8
+# The processor time (s) in which the names of a module are found: a megabyte of stubs takes 0.1 s.
+MAX_SECONDS = 0.5
 
 
 def closed(code: str, start: int) -> int:
@@ -49,47 +49,67 @@ def split(inner: str) -> Iterator[str]:
         yield rest
 
 
-class ReaderLimit:
-    """Says when a reader has to stop: after so many names, or so much time of its thread.
-
-    ``was_over``: it had to.
-    """
-
-    def __init__(self) -> None:
-        self.was_over = False
-        self._count, self._until = 0, time.thread_time() + MAX_SECONDS
-
-    def is_over(self) -> bool:
-        """Count a name; returns whether it is one too many."""
-        self._count += 1
-        is_late = self._count % 64 == 0 and time.thread_time() > self._until
-        self.was_over = self.was_over or self._count > MAX_NAMES or is_late
-        return self.was_over
+def cut(signature: str) -> str:
+    """A signature that ends with a parenthesis, of which no more is kept than says something."""
+    return signature if len(signature) <= MAX_SIGNATURE else f"{signature[: MAX_SIGNATURE - 4]}...)"
 
 
-class ModuleNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+def first_of(members: Iterable[str], room: int) -> list[str]:
+    """The first members of a type that fit into its signature, with two characters between them."""
+    found = list[str]()
+    for member in members:
+        room -= len(member) + 2
+        if room < 0 or len(found) == _MAX_FIELDS:
+            break
+        found.append(member)
+    return found
+
+
+class TooLongError(Exception):
+    """A reader did not end in its time."""
+
+
+def in_time(matches: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """What a reader goes through; raises TooLongError where it takes too long, as a text made for that may let it."""
+    until = time.thread_time() + MAX_SECONDS
+    for number, match in enumerate(matches):
+        if number % 64 == 0 and time.thread_time() > until:
+            raise TooLongError
+        yield match
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleNames:
     """The names of a module, each with its first signature, "" where it has none.
 
-    ``members`` has those of its classes. ``bases`` are the classes that a class extends, as they are written.
-    ``imported`` are names of other modules: where a local name comes from, a module and a name in it ("": the module
-    itself). ``stars`` are modules all of whose names are offered, too. ``is_open``: it may have more names, which
-    running it makes, or which were not read.
+    ``members`` has those of its classes. ``imported`` are names of other modules: where a local name comes from, a
+    module and a name in it ("": the module itself). ``stars`` are modules all of whose names are offered, too.
+    ``is_open``: it may have more names, which running it makes.
     """
 
-    names: dict[str, str] = msgspec.field(default_factory=dict)
-    members: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    bases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    imported: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    names: Mapping[str, str]
+    members: Mapping[str, dict[str, str]]
+    imported: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
     is_open: bool = False
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes in memory."""
-        tables = (self.names, *self.members.values())
-        texts = sum(2 * _BYTES_PER_TEXT + len(name) + len(text) for table in tables for name, text in table.items())
-        entries = sum(map(len, tables)) + len(self.members) + len(self.bases) + 2 * len(self.imported)
-        return texts + (_BYTES_PER_ENTRY + _BYTES_PER_TEXT) * entries
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        language: str,
+        names: dict[str, str],
+        members: dict[str, dict[str, str]],
+        *,
+        is_open: bool,
+    ) -> "ModuleNames":
+        """The names that a module declares, with those that its ``code`` imports."""
+        taken = imports(code, language)
+        imported = {
+            name: (one.module, one.name) for name, one in taken.items() if one.name != "*" and name not in names
+        }
+        stars = tuple(one.module for one in taken.values() if one.name == "*")
+        return cls(names, members, imported, stars, is_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +122,4 @@ class Named:
     name: str
     path: str
     signature: str = ""
-    members: dict[str, str] = field(default_factory=dict)
+    members: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,16 @@ vouches for takes two seconds (torch's ``_VariableFunctions.pyi``), and jedi 5 s
 import re
 from collections.abc import Iterator
 
-from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, ModuleNames, ReaderLimit, closed, split
+from lacuna_model.snippets.packages.module_names import (
+    MAX_NAME,
+    MAX_SIGNATURE,
+    ModuleNames,
+    closed,
+    cut,
+    first_of,
+    in_time,
+    split,
+)
 
 # Comments and texts of several lines; other strings are kept, since signatures have them.
 _TEXTS = re.compile(
@@ -25,41 +33,29 @@ _ANNOTATION = re.compile(r"\s*:[^=]*?(?=\s*=|$)", re.DOTALL)
 _RETURNED = re.compile(r"\s*->\s*([^:\n]{1,60}):")
 _DYNAMIC = re.compile(r"\bglobals\(\)|^def __getattr__\b|\bsys\.modules\[", re.MULTILINE)
 _KEYWORDS = ("else", "try", "finally", "except", "lambda")
-_OVERLOAD = "@overload "
 _CONSTRUCTORS = ("__init__", "__new__")
-# The fields of a class without a constructor that its signature has.
-_MAX_FIELDS = 8
 
 
 def read(text: str) -> ModuleNames:
     """The names of the module with this text."""
     code = _TEXTS.sub(lambda match: "" if match["gone"] else match[0], text)
     names, members, bases = dict[str, str](), dict[str, dict[str, str]](), dict[str, tuple[str, ...]]()
-    allowance = ReaderLimit()
-    overloads = set[tuple[str, str]]()  # names of which only overloads were seen
     for owner, name, signature, extends in _definitions(code):
-        if allowance.is_over():
-            break
         table = members.setdefault(owner, {}) if owner else names
-        is_overload = signature.startswith(_OVERLOAD)
-        if not table.get(name) or ((owner, name) in overloads and not is_overload):
-            table[name] = signature.removeprefix(_OVERLOAD)
-            (overloads.add if is_overload else overloads.discard)((owner, name))
+        if not table.get(name):
+            table[name] = signature
         if extends is not None:
             members.setdefault(name, {})
             bases[name] = extends
     for name in bases:
         names[name] = _class(name, bases[name], members[name])
-    found = imports(code, "python")
-    imported = {name: (one.module, one.name) for name, one in found.items() if one.name != "*" and name not in names}
-    stars = tuple(one.module for one in found.values() if one.name == "*")
-    return ModuleNames(names, members, bases, imported, stars, bool(_DYNAMIC.search(code)) or allowance.was_over)
+    return ModuleNames.of(code, "python", names, members, is_open=bool(_DYNAMIC.search(code)))
 
 
 def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | None]]:
     """The class that a definition is in, its name and signature and, of a class of the module, what it extends."""
     around: list[tuple[int, str]] = []  # the indentation of each definition around a line, and the class that it is
-    for match in _LINE.finditer(code):
+    for match in in_time(_LINE.finditer(code)):
         indent, kind, defined, value = match.groups()
         while around and around[-1][0] >= len(indent):
             around.pop()
@@ -73,20 +69,13 @@ def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | N
             around.append((len(indent), defined if kind == "class" and is_outer else ""))
             end = closed(code, match.end())
             if kind == "def":
-                told = _function(defined, code[match.end() : end], code[end : end + 80], owner)
-                yield owner, defined, _OVERLOAD + told if _is_overload(code, match.start()) else told, None
+                yield owner, defined, _function(defined, code[match.end() : end], code[end : end + 80], owner), None
             else:
                 inner = code[match.end() : end].strip()
                 yield owner, defined, "", _bases(inner[1:-1] if inner.startswith("(") else "") if is_outer else None
         elif value not in _KEYWORDS:
             line = code[match.start() : match.start() + MAX_SIGNATURE].partition("\n")[0].strip()
             yield owner, value, line if line[len(value) :].lstrip().startswith(":") else "", None
-
-
-def _is_overload(code: str, start: int) -> bool:
-    """Whether the line above a definition says that another one follows, which is the function itself."""
-    above = code[code.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)]
-    return above.strip() in ("@overload", "@typing.overload", "@t.overload")
 
 
 def _function(name: str, parameters: str, behind: str, owner: str) -> str:
@@ -100,8 +89,7 @@ def _function(name: str, parameters: str, behind: str, owner: str) -> str:
     whole = f"def {name}({', '.join(parts)})" + (f" -> {returned[1].strip()}" if returned else "")
     if len(whole) <= MAX_SIGNATURE:
         return whole
-    bare = f"def {name}({', '.join(_ANNOTATION.sub('', part, count=1) for part in parts)})"
-    return bare if len(bare) <= MAX_SIGNATURE else f"{bare[: MAX_SIGNATURE - 4]}...)"
+    return cut(f"def {name}({', '.join(_ANNOTATION.sub('', part, count=1) for part in parts)})")
 
 
 def _bases(inner: str) -> tuple[str, ...]:
@@ -114,6 +102,5 @@ def _class(name: str, bases: tuple[str, ...], members: dict[str, str]) -> str:
     inner = made.partition("(")[2].rpartition(")")[0] if made else ""
     if not made:
         fields = [one for member, one in members.items() if one and not one.startswith(("def ", "_"))]
-        inner = ", ".join(fields[:_MAX_FIELDS])
-    whole = f"class {name}({inner})" if made or inner else f"class {name}({', '.join(bases)})"
-    return whole if len(whole) <= MAX_SIGNATURE else f"{whole[: MAX_SIGNATURE - 4]}...)"
+        inner = ", ".join(first_of(fields, MAX_SIGNATURE - len(name) - 8))
+    return cut(f"class {name}({inner})" if made or inner else f"class {name}({', '.join(bases)})")

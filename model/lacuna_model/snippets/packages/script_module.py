@@ -1,17 +1,16 @@
 """Reads the names of a module of JavaScript or TypeScript, from its types or its code, by its brackets."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.module_names import (
     MAX_NAME,
-    MAX_NAMES,
     MAX_SIGNATURE,
     ModuleNames,
-    ReaderLimit,
     closed,
+    cut,
+    first_of,
+    in_time,
     split,
 )
 
@@ -43,8 +42,6 @@ _GENERIC = re.compile(r"[ \t]*<[^()]{0,300}?>(?=\()")
 _TYPE = re.compile(r"\s*:\s*([^;{}\n]{1,60}?)\s*(?=[;{}\n]|$)")
 _OPEN = ("namespace", "module")
 _WITH_MEMBERS = ("class", "interface", "enum")
-# The members of an interface that its signature has.
-_MAX_FIELDS = 8
 
 
 @dataclass(slots=True)
@@ -62,7 +59,6 @@ class _Found:
     kinds: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
     members: dict[str, dict[str, str]] = field(default_factory=dict)
     default: str = ""
-    was_cut: bool = False
 
 
 def read(text: str) -> ModuleNames:
@@ -88,20 +84,14 @@ def read(text: str) -> ModuleNames:
         for name, told in found.members.get(default, {}).items():  # what is exported as a whole, such as a namespace
             if whole is not None and default not in found.kinds:
                 found.names.setdefault(name, told)
-    names = dict(list(found.names.items())[:MAX_NAMES])
-    is_open = bool(_UNTOLD.search(code)) or found.was_cut or len(found.names) > MAX_NAMES
-    taken = imports(code, "typescript")
-    imported = {name: (one.module, one.name) for name, one in taken.items() if one.name != "*" and name not in names}
-    stars = [one.module for one in taken.values() if one.name == "*"]
-    stars += [match[1] for match in _STARS.finditer(code)]
-    return ModuleNames(names, found.members, {}, imported, tuple(stars), is_open)
+    names = ModuleNames.of(code, "typescript", found.names, found.members, is_open=bool(_UNTOLD.search(code)))
+    return replace(names, stars=(*names.stars, *(match[1] for match in _STARS.finditer(code))))
 
 
 def _declared(code: str) -> _Found:
     """What a text declares at its top, in its namespaces and in its classes."""
     found, blocks, head, parentheses = _Found(), list[_Block](), _Block(), 0
-    allowance = ReaderLimit()
-    for match in _READ.finditer(code):
+    for match in in_time(_READ.finditer(code)):
         if mark := match["mark"]:
             if mark == "{":
                 head.parentheses = parentheses
@@ -114,9 +104,6 @@ def _declared(code: str) -> _Found:
             continue
         if parentheses:
             continue
-        if allowance.is_over():
-            found.was_cut = True
-            break
         around = blocks[-1] if blocks else None
         name = match["name"] or match["member"] or ""
         if kind := match["kind"]:
@@ -160,8 +147,7 @@ def _signature(before: str, name: str, code: str, end: int) -> str:
     whole = f"{shown}({', '.join(parts)})" + (f": {' '.join(returned[1].split())}" if returned is not None else "")
     if len(whole) <= MAX_SIGNATURE:
         return whole
-    bare = f"{shown}({', '.join(part.partition(':')[0].strip() for part in parts)})"
-    return bare if len(bare) <= MAX_SIGNATURE else f"{bare[: MAX_SIGNATURE - 4]}...)"
+    return cut(f"{shown}({', '.join(part.partition(':')[0].strip() for part in parts)})")
 
 
 def _typed(kind: str, name: str, members: dict[str, str]) -> str:
@@ -169,13 +155,6 @@ def _typed(kind: str, name: str, members: dict[str, str]) -> str:
     if kind == "class":
         made = members.get("constructor", "")
         return f"class {name}{made.removeprefix('constructor')}" if made else f"class {name}"
-    parts = list(_fitting(members, MAX_SIGNATURE - len(kind) - len(name) - 10))
+    told = (member or own for own, member in members.items())
+    parts = first_of(told, MAX_SIGNATURE - len(kind) - len(name) - 10)
     return f"{kind} {name} {{ {'; '.join(parts)}{'' if len(parts) == len(members) else '; ...'} }}"
-
-
-def _fitting(members: dict[str, str], room: int) -> Iterator[str]:
-    for name, told in list(members.items())[:_MAX_FIELDS]:
-        room -= len(told or name) + 2
-        if room < 0:
-            return
-        yield told or name

@@ -171,7 +171,7 @@ def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[P
         root = next((root for root in roots if begin.is_relative_to(root)), begin)
 
         def is_open(found: Path) -> bool:
-            return admits(root, begin / found.relative_to(named.folder), EVERYTHING)
+            return admits(root, begin / found.relative_to(named.folder))
 
         yield from filter(is_open, named.files())
         outside = filter(is_open, named.outside)

@@ -1,7 +1,4 @@
-import pytest
-
 from lacuna_model.snippets.packages.declared_module import READERS
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE
 
 GO = """\
 package shop
@@ -109,33 +106,3 @@ def test_the_public_names_of_a_module_of_rust() -> None:
     }
     assert (found.imported["Sheet"], found.stars, found.is_open) == (("paper", "Sheet"), ("glue",), False)
     assert READERS["rust"]("declare! {\n    pub fn made() {}\n}\n").is_open
-
-
-@pytest.mark.parametrize("language", ["go", "rust"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "func F" + "x" * 1_000_000,
-        "pub fn " + "x" * 1_000_000,
-        "type T struct {\n" + "\tA struct {\n" * 20_000,
-        "pub struct T {\n" + "    pub a: [" * 20_000,
-        "func F(" * 20_000,
-        "pub fn f(" + "(" * 200_000,
-        "impl" + "<" * 200_000,
-        "impl<" * 50_000,
-        "func (a " * 50_000,
-        "/*" * 100_000,
-        "`" * 100_001,
-        "'" * 100_001,
-        "pub " * 100_000,
-        "use " + "{" * 100_000,
-        "const (\n" + "".join(f"\tN{number} = 1\n" for number in range(60_000)),
-        "".join(f"pub fn f{number}() {{\n" for number in range(60_000)),
-    ],
-    ids=lambda text: text[:12].strip(),
-)
-def test_a_hostile_module_ends_and_gives_short_names(language: str, text: str) -> None:
-    found = READERS[language](text)
-    every = [*found.names.items(), *(one for members in found.members.values() for one in members.items())]
-    assert all(len(name) <= MAX_NAME and len(told) <= MAX_SIGNATURE for name, told in every)
-    assert len(every) <= 25_000

@@ -34,7 +34,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GOPATH", str(tmp_path / "go"))
     monkeypatch.setenv("GOROOT", str(tmp_path / "goroot"))
     monkeypatch.setenv("CARGO_HOME", str(tmp_path / "cargo"))

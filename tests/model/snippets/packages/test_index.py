@@ -1,6 +1,5 @@
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +19,6 @@ FILES = {
     "other-stubs/__init__.pyi": "def typed(x: int) -> int: ...\n",
     "other/__init__.py": "def typed(x): ...\n",
 }
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -54,19 +47,6 @@ def test_a_name_is_found_where_its_package_takes_it_from(packages: PackageIndex)
     assert (found.path, found.signature) == ("paper/_sheets.pyi", "class Sheet(Flat)")
     assert found.members == {"cut": "def cut(at: int) -> Sheet"}
     assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
-
-
-def test_a_module_that_is_read_while_members_are_collected_is_not_lost(packages: PackageIndex) -> None:
-    class Late(dict[Any, Any]):
-        def values(self) -> Any:
-            found = list(super().values())
-            if not found:  # the thread that reads them is faster just now
-                packages.named(Import("paper", "Sheet"), "python", "")
-            return found
-
-    packages._sources = Late()
-    assert "cut" not in packages.members
-    assert "cut" in packages.members
 
 
 def test_stubs_come_first(packages: PackageIndex) -> None:
@@ -114,19 +94,6 @@ def test_nothing_of_a_package_is_executed(packages: PackageIndex, site: Path, tm
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_large_file_is_not_read_and_many_names_stay_within_the_bound(
-    packages: PackageIndex, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (site / "huge.pyi").write_text("def f(): ...\n" * (index.MAX_FILE // 12))
-    assert signature(packages, "huge", "f") is None
-    monkeypatch.setattr(index, "MAX_BYTES", 2_000_000)
-    for number in range(6):
-        (site / f"many{number}.pyi").write_text("".join(f"def f{number}_{other}(a): ...\n" for other in range(3_000)))
-        assert signature(packages, f"many{number}", f"f{number}_1") == f"def f{number}_1(a)"
-    assert 0 < packages.size <= 2_000_000
-    assert packages.named(Import("many0", "f0_1"), "python", "") is not None  # read again
-
-
 def test_reading_stops_when_its_time_is_used_up(packages: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
     monkeypatch.setattr(index, "CPU_S", 0.0)
@@ -138,23 +105,6 @@ def test_modules_that_import_each_other_end(packages: PackageIndex, site: Path) 
     (site / "one.py").write_text("from two import *\nfrom two import x\n")
     (site / "two.py").write_text("from one import *\nfrom one import x\n")
     assert packages.named(Import("one", "nothing"), "python", "") is None
-
-
-def test_names_are_kept_for_the_next_start_and_read_again_when_the_file_changes(
-    packages: PackageIndex, site: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index, "_WORTH_KEEPING", -1.0)
-    assert signature(packages, "paper.tools", "glue") == "def glue(a, b=None)"
-    (kept,) = (own_cache / "names").iterdir()
-    assert kept.stat().st_mode & 0o777 == 0o600
-    monkeypatch.setattr(index, "_READERS", {"python": lambda text: pytest.fail("read again")})
-    assert signature(PackageIndex(site.parents[3]), "paper.tools", "glue") == "def glue(a, b=None)"
-    kept.write_bytes(b"damaged")
-    monkeypatch.undo()
-    monkeypatch.setenv("LACUNA_CACHE", str(own_cache))
-    assert signature(PackageIndex(site.parents[3]), "paper.tools", "glue") == "def glue(a, b=None)"
-    (site / "paper" / "tools.py").write_text("def paste(a, b, c):\n    pass\n")
-    assert signature(PackageIndex(site.parents[3]), "paper.tools", "paste") == "def paste(a, b, c)"
 
 
 @pytest.mark.parametrize("in_background", [False, True])

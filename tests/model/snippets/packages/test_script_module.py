@@ -1,6 +1,3 @@
-import pytest
-
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE
 from lacuna_model.snippets.packages.script_module import read
 
 TYPES = """\
@@ -95,22 +92,3 @@ def test_code_of_node_has_what_it_exports() -> None:
     assert module.is_open
     assert read("module.exports = { a, b: 1, c() {} };\n").names.keys() >= {"a", "b", "c"}
     assert read("module.exports = require('./lib/all')\n").stars == ("./lib/all",)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"export declare const {'x' * 1_000_000}: number;",
-        f"export declare function f({'(' * 100_000}",
-        "{" * 200_000,
-        "export namespace a {" * 5_000,
-        "`" * 100_001,
-        "/*" * 100_000,
-        f"export interface A {{ {'a: { ' * 20_000}",
-        f"export {{ {'a, ' * 100_000} }};",
-        "export class A {\n" + "  m(a: string): void;\n" * 20_000 + "}\n",
-    ],
-)
-def test_a_hostile_module_ends_and_gives_short_names(text: str) -> None:
-    module = read(text)
-    assert all(len(name) <= MAX_NAME and len(told) <= MAX_SIGNATURE for name, told in module.names.items())
