@@ -3,7 +3,6 @@
 import codecs
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from lacuna_model.files.opening import find_repository, read_within
@@ -17,38 +16,6 @@ _CLASSES = {
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": "\\s", "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoreLine:
-    """A line: ``ignored`` tells whether it ignores what it names, or keeps it.
-
-    It names a path inside the folder of the ignore file if ``anchored``, else a name at any depth; only folders if
-    ``folders``. ``text`` is that path or name if ``literal``, else a regular expression that matches it.
-    """
-
-    ignored: bool
-    anchored: bool
-    folders: bool
-    literal: bool
-    text: str
-
-
-def compiled(line: str) -> IgnoreLine | None:
-    """Return a line in compiled form; None for a comment, an empty line and one that git takes for no pattern."""
-    line = _without_blanks(line)
-    if not line or line.startswith("#"):
-        return None
-    ignored = not line.startswith("!")
-    path = line if ignored else line[1:]
-    folders = path.endswith(_SLASH)
-    path = path.removesuffix(_SLASH)
-    anchored = _SLASH in path  # within a bracket, too
-    tokens = _tokens(path.removeprefix(_SLASH))
-    if not tokens:
-        return None
-    literal = all(len(token) == 1 for token in tokens)
-    return IgnoreLine(ignored, anchored, folders, literal, "".join(tokens) if literal else _path(tokens))
 
 
 def _without_blanks(line: str) -> str:
@@ -217,18 +184,26 @@ class IgnoreRules:
         return real + path[len(named) :] if named and path.startswith(named) else path
 
     def _add(self, line: str, number: int) -> None:
-        found = compiled(line) if self._cost <= MAX_COST else None
-        if found is None:
+        """Take in a line: one without wildcards names a path, or without a slash a name at any depth.
+
+        Comments, and what git takes for no pattern, name nothing.
+        """
+        line = _without_blanks(line)
+        path = line.removeprefix("!")
+        folders = path.endswith(_SLASH)
+        path = path.removesuffix(_SLASH)
+        anchored = _SLASH in path  # within a bracket, too
+        is_pattern = self._cost <= MAX_COST and not line.startswith("#")
+        if not is_pattern or not (tokens := _tokens(path.removeprefix(_SLASH))):
             return
-        verdict = (number, found.ignored)
-        if found.literal:
-            known = self._paths if found.anchored else self._names
-            known[f"{found.text}/" if found.folders else found.text] = verdict
+        verdict = (number, not line.startswith("!"))
+        if all(len(token) == 1 for token in tokens):
+            known = self._paths if anchored else self._names
+            known["".join(tokens) + _SLASH * folders] = verdict
             return
         self._cost += len(line) + COST_OF_A_LINE
         if self._cost <= MAX_COST:
-            pattern = re.compile(found.text, re.DOTALL)
-            self._patterns.append((pattern, found.anchored, found.folders, verdict))
+            self._patterns.append((re.compile(_path(tokens), re.DOTALL), anchored, folders, verdict))
 
     def _verdict(self, path: str) -> Verdict:
         """The last line that names this very path, given inside the folder; a number below 0 if there is none."""

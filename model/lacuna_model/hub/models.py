@@ -211,7 +211,8 @@ def choose(
     """
     if named:
         return Choice(named, f"{MODEL_VARIABLE} names it")
-    if fitting := [info for info in MODELS if _on_gpu(info.parameters) <= on_gpu]:
+    # In bfloat16, with the model that drafts for it, contexts and passes.
+    if fitting := [info for info in MODELS if 2 * info.parameters + SPARE_ON_GPU <= on_gpu]:
         largest = max(fitting, key=lambda info: info.parameters)
         return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free")
     if cores < 2:
@@ -236,11 +237,6 @@ def line_ms() -> float | None:
     except (RequestError, OSError, ValueError, KeyError, TypeError):
         return None
     return float(found) if isinstance(found, int | float) and found > 0 else None
-
-
-def _on_gpu(parameters: int) -> int:
-    """Bytes that a model takes on a GPU, in bfloat16, with the model that drafts for it, contexts and passes."""
-    return 2 * parameters + SPARE_ON_GPU
 
 
 def known() -> tuple[ModelInfo, ...]:

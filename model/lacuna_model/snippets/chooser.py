@@ -65,7 +65,7 @@ class SnippetChooser:
         self._selections.pop(self.index.name(path), None)
 
     def changed(self, path: str) -> None:
-        """Read a file that has changed on disk; without this call, the change is noticed some minutes later."""
+        """Read a file that has changed on disk; without this call, the change is noticed half a minute later or so."""
         self.index.changed(self.index.name(path))
 
     def choose(
@@ -154,9 +154,8 @@ class SnippetChooser:
         """The signatures of the names at a cursor behind ``head``."""
         if language not in self.packages.languages or not self.index.admits(path):
             return
-        found = Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
-        found.want()
-        yield from found.candidates()
+        sources = self.index.sources
+        yield from Signatures(self.packages, sources, imported, lines, row, head, path, language).candidates()
 
     def _still_there(self, name: str, now: Mapping[str, SnippetFile]) -> tuple[Selection, Selection]:
         """The last selections for a document, without snippets of other files that have changed."""

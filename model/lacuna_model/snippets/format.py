@@ -1,9 +1,9 @@
 """The words of code, and the form in which the model reads snippets: each after its path as a comment."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.languages.language import Lexicon
@@ -50,7 +50,7 @@ def join(snippets: Iterable[Snippet]) -> str:
     return "".join(_under_path(snippet.path, snippet.text) for snippet in snippets)
 
 
-class Splitter(Hashable, Protocol):
+class Splitter(Protocol):
     """Splits text into tokens: a tokenizer, or what counts like one."""
 
     def encode(self, text: str) -> Sized:
@@ -65,7 +65,8 @@ def _num_tokens(tokenizer: Splitter, path: str, text: str) -> int:
 
 def counter(tokenizer: Splitter) -> Callable[[Snippet], int]:
     """Counts the tokens that snippets take in the prompt."""
-    return lambda snippet: _num_tokens(tokenizer, snippet.path, snippet.text)
+    known: Any = tokenizer  # a protocol does not say that its objects are hashable, as all are
+    return lambda snippet: _num_tokens(known, snippet.path, snippet.text)
 
 
 def comment(text: str, path: str, language: str = "") -> str:

@@ -15,8 +15,9 @@ from lacuna_model.snippets.sources import Chunk, Sources
 
 # The index is held in memory: this is about 9 MB of text.
 MAX_CHUNKS = 12_000
-# Seconds after which the files on disk are scanned again, and between two builds of the index over chunks.
-RESCAN_AFTER = 30.0
+# Seconds after which the files on disk are scanned again, or so many times what the scan took.
+RESCAN_AFTER, RESCAN_TIMES = 30.0, 20
+# Seconds between two builds of the index over chunks.
 REINDEX_AFTER = 5.0
 # After so many files, a scan takes in changes and yields to other threads.
 _BREATH = 20
@@ -76,7 +77,7 @@ class WorkspaceIndex:
         self._taken: set[str] = set()  # what has changed since the last scan began
         self._admitted: dict[str, bool] = {}
         self._stale = False
-        self._scanned_at = self._indexed_at = self._asked_at = float("-inf")
+        self._scanned_at = self._indexed_at = self._asked_at = self._scan_at = float("-inf")
         self._rules = ignore.stamps(self.root)
         self._background = Background("lacuna-snippets", self._work)
 
@@ -106,7 +107,7 @@ class WorkspaceIndex:
 
     def touch(self) -> None:
         """Scan the disk again if the last scan is long ago, or other rules hold; called when the workspace is used."""
-        if self._rules != ignore.stamps(self.root) or time.monotonic() - self._scanned_at > RESCAN_AFTER:
+        if self._rules != ignore.stamps(self.root) or time.monotonic() > self._scan_at:
             self._background.wake.set()
 
     def look_again(self) -> None:
@@ -133,7 +134,7 @@ class WorkspaceIndex:
         if self._rules != (rules := ignore.stamps(self.root)):
             self._rules = rules
             self._asked_at = time.monotonic()
-        if self._asked_at >= self._scanned_at or time.monotonic() - self._scanned_at > RESCAN_AFTER:
+        if self._asked_at >= self._scanned_at or time.monotonic() > self._scan_at:
             self._scan(self._background.stopped.is_set)
         self._take_changes()
         due = self._indexed_at + REINDEX_AFTER - time.monotonic()
@@ -164,7 +165,8 @@ class WorkspaceIndex:
                 self._put(name, read_source(self.root, file.path))
             self._stamps[name] = stamp
             self._breathe(number)
-        self._scanned_at = began
+        self._scanned_at, ended = began, time.monotonic()
+        self._scan_at = ended + max(RESCAN_AFTER, RESCAN_TIMES * (ended - began))
 
     def _breathe(self, number: int) -> None:
         """Take in changes after some files, and yield to other threads."""

@@ -69,6 +69,8 @@ class Signatures:
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every file of which something is named, with the reason and a score in 0..1."""
+        for wanted in filter(self._is_outside, self._imports.values()):  # all packages that the file imports from
+            self._packages.named(wanted, self._language, self._folder)
         found: dict[str, list[_Signed]] = {}
         for one in self._signed():
             known = found.setdefault(one.path, [])
@@ -82,11 +84,6 @@ class Signatures:
                 reason = f"how to use {names}, at line {max(one.row for one in some) + 1}"
                 text = "".join(f"{one.text}\n" for one in some)
                 yield Snippet(path, text, reason, max(one.score for one in some))
-
-    def want(self) -> None:
-        """Let all packages be read that the file imports names from."""
-        for one in filter(self._is_outside, self._imports.values()):
-            self._packages.named(one, self._language, self._folder)
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""

@@ -60,26 +60,6 @@ _DECLARING = re.compile(
 _MODIFIERS = re.compile(r"\s*(?:(?:public|private|protected|static|async|get|set|abstract|override)\s+)*[*#]?")
 
 
-def known_names(
-    request: InfillRequest,
-    region: Region,
-    sources: Sources,
-    packages: PackageIndex,
-    path: str,
-) -> "KnownNames | None":
-    """What is known around a region of a request; None in a language whose names are not known.
-
-    ``path`` is that of the document in the workspace whose ``sources`` these are.
-    """
-    language = language_for(request.path, request.language)
-    if language is None or language.name not in NAMES:
-        return None
-    text = request.text.encode()
-    before, after = text[: region.start].decode(), text[region.end :].decode()
-    others = "\n".join(one.text for one in request.snippets)
-    return KnownNames(before, after, path, language, sources, packages, others)
-
-
 class FilePart:
     """A part of a file that begins in code, and what it tells on its own."""
 
@@ -113,25 +93,25 @@ _part = lru_cache(16)(FilePart)
 
 
 class KnownNames:
-    """What is known around one gap, between the texts ``before`` and ``after``.
+    """What is known around a region of a request.
 
-    ``path`` is that of the file in the workspace. ``others`` are the texts of further files, such as the snippets that
-    a client sends.
+    ``path`` is that of the document in the workspace whose ``sources`` these are.
     """
 
     def __init__(
         self,
-        before: str,
-        after: str,
-        path: str,
+        request: InfillRequest,
+        region: Region,
         language: Language,
         sources: Sources,
         packages: PackageIndex,
-        others: str,
+        path: str,
     ) -> None:
-        self._before, self._after = plain(before), plain(after)
+        text = request.text.encode()
+        self._before, self._after = plain(text[: region.start].decode()), plain(text[region.end :].decode())
         self._path, self._folder, self._language = path, posixpath.dirname(path), language
-        self._sources, self._packages, self._others = sources, packages, others
+        self._sources, self._packages = sources, packages
+        self._other_words = {name for one in request.snippets for _, name in _WORD.findall(one.text)}
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
         self._offers: dict[str, list[str]] = {}
         self._instead = set[str]()
@@ -379,9 +359,15 @@ class KnownNames:
     def _imports(self) -> dict[str, Import]:
         return {name: one for near in self._near for name, one in near.imports.items()}
 
-    @cached_property
-    def _other_words(self) -> frozenset[str]:
-        return frozenset(name for _, name in _WORD.findall(self._others))
+
+def known_names(
+    request: InfillRequest, region: Region, sources: Sources, packages: PackageIndex, path: str
+) -> KnownNames | None:
+    """What is known around a region of a request; None in a language whose names are not known."""
+    language = language_for(request.path, request.language)
+    if language is None or language.name not in NAMES:
+        return None
+    return KnownNames(request, region, language, sources, packages, path)
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:

@@ -108,10 +108,6 @@ class Project:
             _THREAD.submit(known[0].read)
         return known
 
-    def why_none(self, path: str) -> str:
-        """The reason why no snippet was chosen for a document."""
-        return self.snippets.why_none(str(absolute(path)))
-
     def name(self, path: str) -> str:
         """A document's name in the index: its path from the root, or its absolute path where it lies outside."""
         return self.snippets.index.name(absolute(path))
@@ -269,5 +265,5 @@ def snippets_only(
             yield Snapshot(0, kept, ((),) * len(kept))
             time.sleep(PAUSE_S)
         chosen = project.choose(request, tokenizer, budget)
-    why = "" if chosen else project.why_none(request.path)
+    why = "" if chosen else project.snippets.why_none(str(absolute(request.path)))
     return InfillResult("ok", kept, FillStats(), why, snippets=chosen)

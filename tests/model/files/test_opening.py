@@ -29,13 +29,6 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     assert read_within(tmp_path / "link", tmp_path / "link" / "inner" / "a.py", LIMIT) == b"a = 1\n"
 
 
-def test_the_root_may_be_named_by_a_way_that_goes_up(root: Path) -> None:
-    way = root / "inner" / ".."
-    files = [file.path for file in scan(way)]
-    assert root / "inner" / "a.py" in files
-    assert all(read_within(way, file, LIMIT) is not None for file in files)
-
-
 @pytest.mark.parametrize(
     "place",
     [

@@ -1,4 +1,3 @@
-import itertools
 import os
 import subprocess
 from collections.abc import Callable
@@ -68,15 +67,6 @@ def test_a_workspace_is_switched_off_by_a_file(write_files: Callable[..., Path])
     write_files({".lacunaignore": "*\n"})
     assert names(root) == []
     assert not admits(root, root / "b/c.py")
-
-
-def test_a_scan_reads_what_is_asked_for(write_files: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    root = write_files({f"{folder}/{name}.py": "x = 1\n" for folder in "abc" for name in "xyz"})
-    listed: list[str] = []
-    real = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: (listed.append(Path(folder).name), real(folder))[1])
-    assert len(list(itertools.islice(scan(root, SETTINGS), 2))) == 2
-    assert listed == [root.name, "a"]
 
 
 def test_the_ignore_files_of_a_repository_hold_in_its_folders(write_files: Callable[..., Path]) -> None:

@@ -4,7 +4,6 @@ import ctypes
 import errno
 import importlib.metadata
 import sys
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,6 @@ import pytest
 import torch
 
 from lacuna_model.hub import machine
-
-
-class Node:
-    """An object that refers to itself, so that only the garbage collector frees it."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-
-def test_an_object_with_no_reference_but_its_own_is_freed() -> None:
-    gone, kept = weakref.ref(Node()), Node()
-    machine.give_back_freed()
-    assert gone() is None
-    assert kept.itself is kept
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and glibc")
