@@ -304,10 +304,9 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
         with console.status(f"reading {request.workspace}"):
             engine.workspaces.read(request.workspace, WORKSPACE_SECONDS)
     if watch:
-        from lacuna_server.cli.live import LiveView
+        from lacuna_server.cli.live import follow
 
-        with LiveView(console, document, request.regions) as view:
-            result = view.follow(engine.stream(request))
+        result = follow(console, document, request.regions, engine.stream(request))
     else:
         result = engine.fill(request)
     kept = region_groups.standing(request.text.encode(), request.regions)

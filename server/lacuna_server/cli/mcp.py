@@ -77,7 +77,7 @@ def mcp(
         # The engine is opened and closed in the worker's thread, which is the only one that uses it.
         stack.callback(lambda: worker.submit(opened.close).result())
         engine = cache(lambda: opened.enter_context(engines.opened(model, service))[0])
-        tools = Tools(allowed, engine, workspace=not no_workspace)
+        tools = Tools(allowed, lambda request: engine().fill(request), workspace=not no_workspace)
         made = server(tools, worker)
         if port is None:
             asyncio.run(serve_stdio(made))

@@ -143,10 +143,10 @@ def refactor(
     )
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
-        plan, questions = refactor_run.propose(
+        plan, ask = refactor_run.propose(
             refactoring, paths, options, engine, forced=lang, min_confidence=min_confidence
         )
-        refactor_run.conclude(plan, questions, interactive=interactive, apply=apply, json_output=json_output)
+        refactor_run.conclude(plan, ask, interactive=interactive, apply=apply, json_output=json_output)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -12,8 +12,7 @@ from tests.server.refactor.bench import Scripted
 
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.cli import terminal
-from lacuna_server.cli.reviewing import Questions
+from lacuna_server.cli import reviewing, terminal
 from lacuna_server.cli.terminal import HELP
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
@@ -48,7 +47,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
         fills = [FileFill(source, rewrites) for source, rewrites in found]
         fill_files(fills, answer, lambda done: None)
         plan = Plan("title", tuple(fill.edits() for fill in fills))
-        accepted = Questions({fill.source.path: fill for fill in fills}, answer).ask(plan)
+        accepted = reviewing.ask(plan, {fill.source.path: fill for fill in fills}, answer)
         return accepted.files[0].rewritten(TEXT.encode()).decode() if accepted.files else TEXT
 
     return asked
