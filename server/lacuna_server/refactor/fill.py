@@ -46,7 +46,7 @@ class FileFill:
     text of places that are filled already, and the original text of the others. So the file is complete in every
     request. A batch that fails is split in halves and tried again, down to the place that has no valid fill; that place
     stays as it was. So does a place whose fills have a lower confidence than ``min_confidence``, and one whose new text
-    has a warning. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
+    has a warning.
     """
 
     def __init__(
@@ -55,13 +55,11 @@ class FileFill:
         rewrites: Sequence[Rewrite],
         options: DecodeOptions = DEFAULTS,
         *,
-        max_holes: int = MAX_GAPS,
         min_confidence: float = 0.0,
     ) -> None:
         self.source = source
         self.rewrites = tuple(rewrites)
         self._options = options
-        self._max_holes = max_holes
         self._min_confidence = min_confidence
         self._soundness = Soundness(source)
         self._texts: dict[int, str] = {}
@@ -153,7 +151,7 @@ class FileFill:
             if not count:
                 continue
             far = batch and rewrite.end - self.rewrites[batch[0]].start > MAX_SPAN_BYTES
-            if batch and (far or holes + count > self._max_holes):
+            if batch and (far or holes + count > MAX_GAPS):
                 batches.append(batch)
                 batch, holes = [], 0
             batch.append(index)
@@ -176,7 +174,8 @@ class FileFill:
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
-        fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
+        written = result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills]
+        fills = iter(written)
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
         texts: dict[int, str] = {}
         for index in batch:
@@ -185,10 +184,9 @@ class FileFill:
             known = list(islice(confidence, len(rewrite.holes)))
             self._confidence[index] = None if instruction else min(known, default=None)
             texts[index] = rewrite.filled(own)
-            # Lines that an instruction rewrites may open a bracket that closes behind them.
-            spans = () if instruction else rewrite.spans(own)
-            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], spans):
-                return UNSOUND
+        # Lines that an instruction rewrites may open a bracket that closes behind them.
+        if not self._holds(self._texts | texts, () if instruction else list(_spans(regions, written))):
+            return UNSOUND
         if any(result.warnings):
             self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
         message = result.message if instruction and len(batch) > 1 else ""
@@ -203,12 +201,9 @@ class FileFill:
         return message
 
     def _confirm(self) -> None:
-        """Takes the texts back with which the whole file is not sound: those that are not alone, then by halves."""
-        if self._holds(self._texts):
-            return
-        left = [index for index in sorted(self._texts) if self._is_sound_alone(index)]
+        """Takes the texts back with which the whole file is not sound, by halves."""
         sound: dict[int, str] = {}
-        waiting = deque([left] if left else [])
+        waiting = deque([sorted(self._texts)])
         while waiting:
             batch = waiting.popleft()
             tried = sound | {index: self._texts[index] for index in batch}
@@ -218,9 +213,6 @@ class FileFill:
                 waiting.extendleft(_halves(batch))
         self._failures |= dict.fromkeys(self._texts.keys() - sound.keys(), UNSOUND)
         self._texts = sound
-
-    def _is_sound_alone(self, index: int) -> bool:
-        return self._soundness.holds_alone(self.rewrites[index].start, self.rewrites[index].end, self._texts[index])
 
     def _holds(self, texts: Mapping[int, str], fills: Sequence[tuple[int, int]] = ()) -> bool:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]

@@ -19,6 +19,7 @@ from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, LeftOut, Part, Rewrite
 
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
+BROKEN = "with the template, the code at this place does not parse; not changed"
 # What stands for a hole until it is filled.
 FILLED = "x"
 # Languages without operators, and those without brackets around an expression.
@@ -128,7 +129,9 @@ class Fitting:
             return replace(rewrite, parts=_written(trial, pieces)[0])
         if (block := self._as_block(rewrite)) and self._verdict(block, _Trial(block.parts), ()).good:
             return block
-        if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
+        if first.broken and not rewrite.holes:
+            return LeftOut(rewrite.start, BROKEN)
+        if rewrite.holes or (first.listed and not first.around and not first.pieces):
             return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
 

@@ -21,7 +21,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["statements", "elements", "a span", "left out"])
+@pytest.mark.parametrize("kind", ["statements", "functions", "a span", "left out"])
 def test_what_is_parsed_grows_with_the_places_and_not_with_their_square(
     bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
