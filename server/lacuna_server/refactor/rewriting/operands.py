@@ -13,22 +13,12 @@ from tree_sitter import Node
 SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
 # An operator that must not stand beside these without brackets, and one with no sign before its left operand.
 COALESCES, LOGICAL, POWER = "??", frozenset(("||", "&&")), "**"
-# Expressions that bind looser than any operator, by language.
-_ASSIGNS = r"^(assignment|augmented_assignment|compound_assignment)_expr(ession)?$"
-_SCRIPT = re.compile(rf"{_ASSIGNS}|^(arrow_function|yield_expression|sequence_expression)$")
-_C = re.compile(rf"{_ASSIGNS}|^(comma_expression|throw_expression|co_yield_statement)$")
-LOOSE = {
-    **dict.fromkeys(SCRIPTS, _SCRIPT),
-    "python": re.compile(r"^(lambda|named_expression|yield|conditional_expression)$"),
-    "c": _C,
-    "cpp": _C,
-    "java": re.compile(rf"{_ASSIGNS}|^lambda_expression$"),
-    "csharp": re.compile(
-        rf"{_ASSIGNS}|^(lambda_expression|anonymous_method_expression|query_expression|throw_expression)$"
-    ),
-    "php": re.compile(r"^(arrow_function|anonymous_function)$"),
-    "rust": re.compile(rf"{_ASSIGNS}|^(closure_expression|return_expression|break_expression|range_expression)$"),
-}
+# Expressions that bind looser than any operator.
+LOOSE = re.compile(
+    r"^((assignment|augmented_assignment|compound_assignment)_expr(ession)?|arrow_function|anonymous_function|lambda|"
+    r"(yield|sequence|comma|throw|lambda|named|conditional|query|closure|return|break|range|anonymous_method)_expression|"
+    r"yield|co_yield_statement)$"
+)
 # Nodes with operands, and the tokens behind which something in them is none: it is an argument, an index, a branch.
 OPERATIONS = re.compile(
     r"^((binary|unary|prefix_unary|postfix_unary|unary_op|update|pointer|sizeof|cast|type_cast|reference|await|co_await|"
@@ -73,9 +63,8 @@ _ENCLOSED = re.compile(
 
 def needs_brackets(node: Node, language: str) -> bool:
     """Returns whether a node of a new text must not stand in what is around it without brackets."""
-    loose = LOOSE.get(language)
     for one, around in _around(node):
-        if loose is not None and loose.search(one.type) and _is_loose(one, around):
+        if LOOSE.search(one.type) and _is_loose(one, around):
             return True
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
             return True
