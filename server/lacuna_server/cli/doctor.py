@@ -75,10 +75,10 @@ class ReportLine(msgspec.Struct, frozen=True):
 
 
 def run_all() -> list[ReportLine]:
-    """Run all checks in the order in which they are shown; the GPU checks run only where there is a GPU."""
+    """Run all checks in the order in which they are shown; Triton's only where there is a GPU."""
     found = [check() for check in CHECKS]
     has_gpu = any(one.name == "device" and one.detail.startswith("cuda") for one in found)
-    return found + [check() for check in GPU_CHECKS] if has_gpu else found
+    return [*found, triton()] if has_gpu else found
 
 
 def python() -> ReportLine:
@@ -119,19 +119,6 @@ def triton() -> ReportLine:
     return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
 
 
-def flash_attn() -> ReportLine:
-    """Check that flash-attn is installed and supports the GPU."""
-    found = _package("flash-attn", "flash_attn")
-    if found.state != "ok":
-        mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
-        return ReportLine("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
-    if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
-        return ReportLine(
-            "flash-attn", "ok", f"{found.detail}, which does not support this GPU; torch's own attention is used"
-        )
-    return found
-
-
 def instructions() -> ReportLine:
     """Check for the CPU instructions that fast 8-bit linear layers use."""
     if not CPU_INFO.exists():
@@ -159,19 +146,6 @@ def kernels() -> ReportLine:
     except OSError as error:
         return ReportLine("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
     return ReportLine("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
-
-
-def threads() -> ReportLine:
-    """Check that torch takes no more threads than this process may use cores."""
-    cores = machine.num_cores()
-    try:
-        count = importlib.import_module("torch").get_num_threads()
-    except (ImportError, OSError):
-        count = 0
-    detail = f"{count} threads on {cores} cores"
-    if count > cores:
-        return ReportLine("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
-    return ReportLine("threads", "ok", detail)
 
 
 def model_files() -> ReportLine:
@@ -208,16 +182,6 @@ def configuration() -> ReportLine:
     if problems:
         return ReportLine("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
     return ReportLine("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
-
-
-def registry() -> ReportLine:
-    """Report size and state of every model, and warn of damaged ones; the default model has its own check."""
-    states = [(info, *models.state(info)) for info in models.known()]
-    detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
-    for info, state, message in states:
-        if state == "damaged" and info.name != models.DEFAULT_MODEL:
-            return ReportLine("models", "warn", detail, message.partition("; ")[2])
-    return ReportLine("models", "ok", detail)
 
 
 def cache() -> ReportLine:
@@ -262,14 +226,11 @@ CHECKS: tuple[Callable[[], ReportLine], ...] = (
     device,
     instructions,
     kernels,
-    threads,
     configuration,
     model_files,
     reader,
-    registry,
     cache,
 )
-GPU_CHECKS: tuple[Callable[[], ReportLine], ...] = (triton, flash_attn)
 
 
 FAILED = 1

@@ -76,13 +76,6 @@ def test_a_place_of_a_refactor_whose_text_has_a_warning_stays(
     assert file.read_text() == "x = a.get(1)\n\nz = 5\n"
 
 
-def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    source.write_bytes(b"a = 1\r\nb = 2\nc = 3\n")
-    engine.fills = ("b = 20\n",)
-    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
-    assert source.read_bytes() == b"a = 1\r\nb = 20\nc = 3\n"
-
-
 def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills = ("b = 20\r\n",)
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")

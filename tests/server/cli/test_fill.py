@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna, run  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import InfillRequest, InfillResult, Status
+from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_server.cli import engines
 
 TEXT = "a = <<fill>>\nb = <<fill>>\n"
@@ -116,21 +116,6 @@ def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
     assert source.read_text() == "a = <<fill>>\nb = 1\n"
 
 
-def test_with_each_every_gap_has_its_own_figures(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
-    plain = fake.fill
-
-    def fill(request: InfillRequest) -> InfillResult:
-        is_first = request.text[: request.regions[0].start].endswith("a = ")
-        status: Status = "deadline" if is_first else "ok"
-        return msgspec.structs.replace(plain(request), status=status, confidence=((0.2 if is_first else 0.9,),))
-
-    fake.fill = fill  # type: ignore[method-assign]
-    code, out, _ = lacuna("fill", source, "--each", "--json")
-    found = json.loads(out)
-    assert (code, found["status"], found["confidence"]) == (0, "deadline", [[0.2], [0.9]])
-    assert (len(found["fills"]), found["stats"]["nfe"]) == (2, 6)
-
-
 def test_a_deadline_that_leaves_the_gaps_is_a_failure(
     lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing
 ) -> None:
@@ -172,13 +157,6 @@ def test_a_file_that_must_not_be_replaced_is_refused_before_the_model_works(
     found = lacuna("fill", source, other, "--write")
     assert found == (2, b"", f"lacuna: {other} is read-only; nothing was written\n")
     assert fake.requests == []
-
-
-def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
-    other = source.with_name("other.py")
-    other.write_text("no gap\n")
-    assert lacuna("fill", source, other, "--write") == (2, b"", f"lacuna: {other} has no <<fill>> marker\n")
-    assert (source.read_text(), fake.requests) == (TEXT, [])
 
 
 @pytest.mark.parametrize(
@@ -256,18 +234,6 @@ def test_another_fill_sees_the_other_gaps_filled(
     assert again.text == "a = ä👍\nb = <<fill>>\n"
     assert again.text.encode()[gap.start : gap.end] == b"<<fill>>"
     assert source.read_text() == "a = ä👍\nb = ä👍\n"  # the fake's first text is new for the second gap
-
-
-def test_another_fill_has_the_line_ends_of_the_file(
-    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source.write_bytes(b"a = <<fill>>\r\n")
-    plain = fake.fill
-    others = (("(\n10)",),)
-    monkeypatch.setattr(fake, "fill", lambda request: msgspec.structs.replace(plain(request), alternatives=others))
-    typing("r\ny\n")
-    assert lacuna("fill", source, "-i")[0] == 0
-    assert source.read_bytes() == b"a = (\r\n10)\r\n"
 
 
 def test_a_fill_is_edited(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.style import Style
 from rich.text import Text
 
 from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
@@ -51,22 +50,6 @@ def test_an_excerpt_keeps_the_lines_around_the_gap() -> None:
 
 def test_control_characters_never_reach_the_terminal() -> None:
     assert printable("\ufeffa\r\n\tb\x1b[31m\x07\x7f\x9b") == "a\n\tb␛[31m␇␡\ufffd"
-
-
-def brightness(style: Style) -> float:
-    """The relative luminance of a style's colour, as WCAG has it."""
-    assert style.color is not None
-    assert style.color.triplet is not None
-    parts = [
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in style.color.triplet.normalized
-    ]
-    return float(sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True)))
-
-
-def test_every_confidence_can_be_read_on_white_and_on_black() -> None:
-    for percent in range(-10, 111, 5):
-        bright = brightness(live.slot_style(SlotView("x", "draft", percent / 100)))
-        assert min(1.05 / (bright + 0.05), (bright + 0.05) / 0.05) > 4
 
 
 def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -> None:

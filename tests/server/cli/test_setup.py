@@ -134,15 +134,6 @@ def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: di
     assert run("setup", **machine, **nowhere).returncode == 0
 
 
-def test_without_space_it_is_one_line(machine: dict[str, str], tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 20) as disk:
-        ended = run("setup", "--yes", **machine | {"LACUNA_CACHE": str(disk)})
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"lacuna: no space left in {disk} (")
-    assert ended.stderr.endswith("; free some, or set LACUNA_CACHE to another folder\n")
-    assert ended.stderr.count("\n") == 1
-
-
 def test_the_model_follows_the_speed_that_the_small_one_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

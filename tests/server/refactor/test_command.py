@@ -149,12 +149,6 @@ def test_unsure_fills_are_left_out_and_listed_at_the_end(lacuna: Lacuna, project
     assert [(edit["status"], edit["confidence"]) for edit in edits] == [("ready", 0.1), ("ready", 0.8)]
 
 
-def test_without_holes_no_model_is_loaded(lacuna: Lacuna, project: Path, engine: Engine) -> None:
-    assert lacuna("--lang", "python", "get($A)", "put($A)", "--apply")[0] == 0
-    assert engine.loaded == 0
-    assert contents(project) == [BEFORE.replace(b"get", b"put")] * 2
-
-
 def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     query = "(call arguments: (argument_list (integer) @place))"
     assert lacuna("--lang", "python", "--query", query, "<<fill>>", "--apply", "lib")[0] == 0

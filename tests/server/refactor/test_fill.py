@@ -103,14 +103,6 @@ def test_an_edit_that_would_break_the_file_is_left_out(bench: Bench, template: s
     compile(files[0].rewritten(source.data) if files else text, "code.py", "exec")
 
 
-def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
-    source, answer = bench.source("get(1)\n"), Scripted()
-    answer.sure = lambda region: 0.9 if region.start < 9 else 0.4
-    refactoring = by_structure("get($A)", "get($A, <<fill>>, <<fill>>)")
-    (edits,), _ = bench.edits(refactoring, [source], answer)
-    assert [edit.confidence for edit in edits.edits] == [0.4]
-
-
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
     answer, running = Scripted(), 0
     most = 0

@@ -2,9 +2,7 @@ import pytest
 from tests.server.refactor.bench import Bench, Scripted
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.recipes import by_recipe
-from lacuna_server.refactor.recipes.parameter import EXPRESSION
 
 FILLED = Scripted(lambda region: "30")
 
@@ -94,11 +92,3 @@ def test_bad_settings_are_refused_with_the_reason(bench: Bench, settings: dict[s
     with pytest.raises(RequestError, match=message) as caught:
         bench.edits(by_recipe("parameter", settings), [source])
     assert "\n" not in str(caught.value)
-
-
-def test_a_fill_is_one_expression() -> None:
-    grammar = regex_grammar(EXPRESSION)
-    for text in ("self.timeout", "f(a, b)", "'x'", "-1.5", "[1, 2]", "None", "{}"):
-        assert grammar.matches(text.encode()), text
-    for text in ("1, 2", "a=1", "f(", ""):
-        assert not grammar.matches(text.encode()), text
