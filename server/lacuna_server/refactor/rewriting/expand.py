@@ -43,11 +43,12 @@ def rewrites(
     """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
-    left out where a comment, or a token that the pattern does not name, would be lost; with ``replaced`` they may be
-    lost. It is also left out where, with the template, the code in or around it would be read otherwise.
+    left out where a comment, or a token that the pattern does not name, would be lost, or where the code in or around it
+    would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
+    replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     kept = _kept_template_lines(template, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []

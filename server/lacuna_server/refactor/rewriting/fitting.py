@@ -174,9 +174,6 @@ class Fitting:
             if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
                 wrong.add(index)
         around, listed = self._same_around(rewrite, tree, data, offsets[-1])
-        if around and parts and not self._is_one(parts):  # several statements must not be read as one
-            run = _around(tree, rewrite.start, offsets[-1], data)[1]
-            around = len(run) != 1 or run[0].type == "block"
         broken = tree.root_node.has_error > self._source.tree.root_node.has_error
         return _Verdict(frozenset(wrong), not around, listed, broken)
 
