@@ -13,7 +13,6 @@ from tests.server.refactor.bench import Scripted
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import reviewing, terminal
-from lacuna_server.cli.terminal import HELP
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.editor_clients.neovim import BIN
 from tests.server.cli.test_main import run
-from tests.small_disk import small_disk
 
 from lacuna_model.hub import models
 

@@ -4,7 +4,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
 from lacuna_model.languages.registry import language_for, require_language
 from lacuna_server import files
-from lacuna_server.refactor.places.matching import Span, find
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span, find
 from lacuna_server.refactor.places.pattern import ParsedPattern
 from lacuna_server.refactor.places.source import Source
 
-WHOLE = "MATCH"
 # The captures of a query that name the node to replace, or the node to put text before or after.
 ROLES = ("place", "before", "after")
 
@@ -117,30 +115,13 @@ def _globbed(place: str) -> tuple[Path, list[Path]]:
         raise RequestError(f"{place}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class PatternMatch:
-    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
-
-    The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
-    ``broken`` tells that it has, or is in, a part that does not parse.
-    """
-
-    start: int
-    end: int
-    captures: Mapping[str, Span] = field(default_factory=dict)
-    tokens: tuple[tuple[Span, Span], ...] = ()
-    broken: bool = False
-
-
 def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:
     """Returns the places of any of these readings of a pattern, including nested ones. Raises UnparsableError."""
     places: dict[Span, PatternMatch] = {}
     for reading in group:
         if all(word in source.data for word in reading.words()):
             for found in find(reading, source.tree, source.data, source.language):
-                captures = {WHOLE: (found.start, found.end)} | found.captures
-                match = PatternMatch(found.start, found.end, captures, found.tokens, found.broken)
-                places.setdefault((found.start, found.end), match)
+                places.setdefault((found.start, found.end), found)
     chosen: list[PatternMatch] = []
     for match in sorted(places.values(), key=lambda match: (match.start, -match.end)):
         last = chosen[-1] if chosen else None

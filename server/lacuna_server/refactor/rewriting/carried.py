@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from lacuna_model.text.diff import num_common, num_common_end
 from lacuna_model.text.lines import indentation, step
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, MetaVariable, Piece, Template, first_line, parse_template
 

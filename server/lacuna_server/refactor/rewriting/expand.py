@@ -10,8 +10,7 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch
-from lacuna_server.refactor.places.matching import COUNTING, Span
+from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end
@@ -43,8 +42,8 @@ def rewrites(
     """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
-    left out where a comment, or a token that the pattern does not name, would be lost, or where the code in or around it
-    would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
+    left out where a comment, or a token that the pattern does not name, would be lost, or where the code in or around
+    it would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]

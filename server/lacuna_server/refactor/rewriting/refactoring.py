@@ -7,8 +7,8 @@ from typing import TypeAlias
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.gather import by_query, by_ranges, by_readings, query_names
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, readings
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites

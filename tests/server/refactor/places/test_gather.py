@@ -1,20 +1,12 @@
-import errno
-import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.gather import (
-    WHOLE,
-    PatternMatch,
-    by_query,
-    gather,
-    query_names,
-)
+from lacuna_server.refactor.places.gather import by_query, gather, query_names
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
 
 CODE = """\
