@@ -8,9 +8,7 @@ from tests.model import gguf_files
 from tests.model.llama import shapes
 
 from lacuna_kernels import compiling, gpu, native
-from lacuna_model.fim import measuring
-from lacuna_model.hub import machine, models
-from lacuna_model.llama import library
+from lacuna_model.hub import models
 from lacuna_server.cli import doctor as checks
 
 
@@ -92,23 +90,6 @@ def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pyt
     assert checks.kernels().state == "ok"
 
 
-@pytest.mark.parametrize(
-    ("flags", "state", "detail"),
-    [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
-    ids=["fast", "old"],
-)
-def test_the_instructions_of_the_cpu_are_read_from_cpuinfo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, state: str, detail: str
-) -> None:
-    info = tmp_path / "cpuinfo"
-    info.write_text(f"flags\t\t: {flags}\n")
-    monkeypatch.setattr(checks, "CPU_INFO", info)
-    monkeypatch.setattr(checks.platform, "machine", lambda: "x86_64")
-    check = checks.instructions()
-    assert check.state == state
-    assert check.detail.startswith(detail)
-
-
 def test_the_reader_of_a_file_is_named_with_its_devices(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,25 +100,3 @@ def test_the_reader_of_a_file_is_named_with_its_devices(
         assert found.state == "ok"
         assert said in found.detail
     assert "CPU" in found.detail
-
-
-def test_the_device_and_the_time_of_a_line_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LACUNA_MODEL", models.LARGE_MODEL)
-    monkeypatch.setattr(machine, "free_on_gpu", lambda: 0)
-    assert checks.reader().detail == "Lacuna's own layers on cpu, not measured"
-    measuring.learn(420.0, models.LARGE_WEIGHTS)
-    assert checks.reader().detail == "Lacuna's own layers on cpu, 0.42 s a line"
-
-
-def test_a_reader_that_is_missing_is_named_with_what_installs_it(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LACUNA_MODEL", str(shapes.write(tmp_path / "other.gguf", "gemma")))
-    monkeypatch.setenv("LACUNA_LIBLLAMA", str(tmp_path / "no.so"))
-    library.library.cache_clear()
-    try:
-        found = checks.reader()
-    finally:
-        library.library.cache_clear()
-    assert found.state == "fail"
-    assert "no.so is no libllama" in f"{found.detail} {found.mend}"

@@ -24,12 +24,14 @@ class FakeEngine:
         self.refused: tuple[str, ...] = ()
         self.warnings: tuple[str, ...] = ()
         self.requests: list[InfillRequest] = []
+        self.change: Callable[[InfillRequest, InfillResult], InfillResult] = lambda request, result: result
 
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = self.fills[: len(request.regions)]
         stats = FillStats(nfe=3, tokens=4, ms=5.0)
-        return InfillResult(self.status, fills, stats, self.message, refused=self.refused, warnings=self.warnings)
+        result = InfillResult(self.status, fills, stats, self.message, refused=self.refused, warnings=self.warnings)
+        return self.change(request, result)
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         result = self.fill(request)
