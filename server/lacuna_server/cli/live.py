@@ -108,7 +108,7 @@ def follow(
 ) -> InfillResult:
     """Shows every snapshot of a stream and returns its result; where there is no terminal, only what it took."""
     if not console.is_terminal:
-        result = finished(stream)
+        result: InfillResult = finished(stream)
         console.print(summary_line(result), soft_wrap=True)
         return result
     lines = min(CONTEXT_LINES, max(1, console.height // (2 * len(regions) + 2)))
