@@ -5,11 +5,10 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult, Status
+from lacuna_model.core.params import MORE_TOKENS, EditLines, Status
 from lacuna_server.cli import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
@@ -129,22 +128,6 @@ def test_bad_input_is_one_line(
     assert (code, out, err.count("\n")) == (2, b"", 1)
     assert why in err
     assert engine.requests == []
-
-
-def test_a_file_that_changed_meanwhile_is_not_written(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = engine.fill
-
-    def fill(request: InfillRequest) -> InfillResult:
-        source.write_text("another text\n")
-        return msgspec.structs.replace(plain(request), fills=("b = 20\n",))
-
-    monkeypatch.setattr(engine, "fill", fill)
-    code, _, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
-    assert code == 2
-    assert "has changed since it was read; it was not written" in err
-    assert source.read_text() == "another text\n"
 
 
 def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:

@@ -101,27 +101,6 @@ def test_complete_puts_the_gap_at_the_position(lacuna: Lacuna, source: Path, eng
     assert lacuna("complete", source, "--at", "2:7")[1] == b"value\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "at", "one_line"),
-    [
-        ('print("a ", name)\n', "1:9", True),
-        ("f(x)\r\ny = 1\r\n", "1:3", True),  # a bracket after the cursor is text
-        ("f(x)\r\ny = 1\r\n", "1:4", False),
-        ("ä = 1 \t\r\ny", "1:5", False),  # blanks do not count as text
-        ("\ufeffä = 1\ry", "1:5", False),
-        ("ä = 1", "1:5", False),
-        ("x\n", "2:0", False),
-    ],
-)
-def test_complete_fills_a_single_line_if_text_follows_the_cursor(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, text: str, at: str, *, one_line: bool
-) -> None:
-    source.write_bytes(text.encode())
-    assert lacuna("complete", source, "--at", at)[0] == 0
-    region = engine.requests[0].regions[0]
-    assert (region.single_line, region.max_lines) == (one_line, int(one_line))
-
-
 def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     options = "--steps 4 --max-tokens 32 --temperature 0.5 --seed 7 --schedule single --deadline-ms 900"
     options += " --no-syntax --language python --candidates 3"
