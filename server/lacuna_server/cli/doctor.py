@@ -7,7 +7,6 @@ import importlib
 import importlib.metadata
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -55,9 +54,6 @@ def as_text(seconds: float | None) -> str:
     return "not measured" if seconds is None else f"{seconds:.2f} s a line"
 
 
-OLDEST_PYTHON = (3, 11)
-CPU_INFO = Path("/proc/cpuinfo")
-CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
 # Free space needed, as a multiple of a weight file's size: to fetch and prepare it, and only to prepare it.
 SPACE_NEEDED = 5.0
 SPACE_PREPARED = 3.2
@@ -82,11 +78,8 @@ def run_all() -> list[ReportLine]:
 
 
 def python() -> ReportLine:
-    """Check the interpreter's version, and report the platform."""
-    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        return ReportLine("python", "fail", detail, "install Python 3.11 or newer")
-    return ReportLine("python", "ok", detail)
+    """Report the interpreter's version, and the platform."""
+    return ReportLine("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
 def grammar() -> ReportLine:
@@ -117,18 +110,6 @@ def triton() -> ReportLine:
         mend = "pip install triton, and a C compiler such as gcc"
         return ReportLine("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
     return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
-
-
-def instructions() -> ReportLine:
-    """Check for the CPU instructions that fast 8-bit linear layers use."""
-    if not CPU_INFO.exists():
-        return ReportLine("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
-    words = set(CPU_INFO.read_text(errors="replace").split())
-    found = [flag for flag in CPU_FLAGS if flag in words]
-    detail = " ".join(found) or "none of " + " ".join(CPU_FLAGS)
-    if platform.machine() in ("x86_64", "AMD64") and "avx2" not in found:
-        return ReportLine("cpu", "warn", detail, "fills will be slow on this CPU")
-    return ReportLine("cpu", "ok", detail)
 
 
 def kernels() -> ReportLine:
@@ -224,7 +205,6 @@ CHECKS: tuple[Callable[[], ReportLine], ...] = (
     partial(_package, "gguf", "gguf"),
     grammar,
     device,
-    instructions,
     kernels,
     configuration,
     model_files,
