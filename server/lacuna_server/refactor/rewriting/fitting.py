@@ -118,6 +118,8 @@ class Fitting:
         while rewrite.parts and not verdict.good and self._source.language.name not in UNBRACKETED:
             if more := _inmost(verdict.pieces - trial.bracketed, pieces):
                 trial = replace(trial, bracketed=trial.bracketed | more)
+            elif verdict.broken and (mended := self._mended(rewrite, trial, pieces)):
+                trial = mended
             elif not trial.whole and self._is_one(trial.parts):
                 trial = replace(trial, whole=True)
             else:
@@ -132,6 +134,18 @@ class Fitting:
         if rewrite.holes or (first.listed and not first.around and not first.pieces):
             return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
+
+    def _mended(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Trial | None:
+        """Returns a trial with brackets around one more piece, or all of them, which does not break the file.
+
+        What breaks it, as ``-`` before a ``lambda`` of Python or ``.b`` behind a string of Lua, may be no piece then.
+        """
+        single = frozenset(index for index, piece in enumerate(pieces) if not piece.many) - trial.bracketed
+        for more in [*(frozenset((index,)) for index in sorted(single)), single]:
+            mended = replace(trial, bracketed=trial.bracketed | more)
+            if more and not self._verdict(rewrite, mended, pieces).broken:
+                return mended
+        return None
 
     def _is_one(self, parts: Sequence[Part]) -> bool:
         """Returns whether a text is not several statements, or brackets may hold these."""

@@ -93,6 +93,8 @@ def test_scripts(bench: Bench, name: str, operand: str, template: str, bracketed
         ("a.rs", "$X < 1", "fn f() { let r = double(a as usize); }\n", "fn f() { let r = (a as usize) < 1; }\n"),
         ("a.rs", "$X == 1", "fn f() { let r = double(a < b); }\n", "fn f() { let r = (a < b) == 1; }\n"),
         ("a.rs", "$X == 1", "fn f() { double(match a { _ => 1 }); }\n", "fn f() { (match a { _ => 1 }) == 1; }\n"),
+        ("a.py", "-$X", "r = double(lambda: 1)\n", "r = -(lambda: 1)\n"),
+        ("a.lua", "$X:upper()", "r = double('a')\n", "r = ('a'):upper()\n"),
         ("a.py", "$X", "r = double(x := 1)\n", "r = (x := 1)\n"),
         ("a.py", "await $X", "async def f():\n    r = double(-a)\n", "r = await (-a)\n"),
         ("a.py", "await $X", "async def f():\n    r = double(await a)\n", "r = await (await a)\n"),
