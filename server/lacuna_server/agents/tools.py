@@ -172,21 +172,20 @@ class Tools:
         workspace = str(root) if self._workspace else ""
         request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=workspace)
         result = self._fill(request)
+        now = version_of(document.text)
         if result.status != "ok":
-            now = version_of(document.text)
             return Outcome("refused", message=result.message or "no valid fill was found", version=now)
         fills = files.adapted(document, request, result.fills)
         text = request.filled(fills)
         if text == document.text:
-            now = version_of(text)
             return Outcome("unchanged", message=result.message or "nothing to change", version=now)
         is_written = apply and not result.warning
         if is_written:
             files.write(document, text)
         message = f"not written; look at the diff: {result.warning}" if result.warning else result.message
         written = (str(document.path),) if is_written else ()
-        now = version_of(text if is_written else document.text)
-        return Outcome("changed", _diff(document.path, document.text, text), message, written, version=now)
+        shown = _diff(document.path, document.text, text)
+        return Outcome("changed", shown, message, written, version=version_of(text) if is_written else now)
 
 
 def _failures(plan: Plan) -> list[str]:

@@ -10,15 +10,10 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
-from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configure
+from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configured
 from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"
-
-
-def _configure_for_first(ctx: typer.Context, folders: list[Path] | None) -> list[Path] | None:
-    configure(ctx, folders[0] if folders else Path())
-    return folders
 
 
 def mcp(
@@ -29,7 +24,7 @@ def mcp(
             help="Work only inside these folders; by default, in the current one.",
             show_default=False,
             is_eager=True,
-            callback=_configure_for_first,
+            callback=configured(lambda folders: folders[0] if folders else Path()),
         ),
     ] = None,
     port: Annotated[

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +20,7 @@ from lacuna_server.cli.options import (
     ServiceOption,
     StepsOption,
     TemperatureOption,
-    configure_here,
+    configured,
     known_language,
 )
 
@@ -36,7 +37,7 @@ WordsArgument = Annotated[
         "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
         show_default=False,
         is_eager=True,
-        callback=configure_here,
+        callback=configured(lambda words: Path()),
     ),
 ]
 LangOption = Annotated[
