@@ -94,12 +94,12 @@ def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[P
         begin = folder.resolve()
         root = next((root for root in roots if begin.is_relative_to(root)), begin)
         homes = [begin] if path.anchor else [begin, Path.cwd()]
-        for file in found:
-            if admits(root, begin / file.relative_to(folder), EVERYTHING):
-                if any(file.resolve().is_relative_to(home) for home in homes):
-                    yield file
+        for one in found:
+            if admits(root, begin / one.relative_to(folder), EVERYTHING):
+                if any(one.resolve().is_relative_to(home) for home in homes):
+                    yield one
                 else:
-                    left_out.append(f"{file} is a link out of the folder; it is not followed")
+                    left_out.append(f"{one} is a link out of the folder; it is not followed")
 
 
 def _globbed(place: str) -> tuple[Path, list[Path]]:
