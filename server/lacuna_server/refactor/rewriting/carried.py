@@ -162,10 +162,11 @@ PASSED_OVER = re.compile(rb"[\s,;()\\]+")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A match, and what changes of it."""
+    """A match, what changes of it, and the comment that goes to the end of its line ("": none)."""
 
     match: PatternMatch
     change: ChangedPart
+    comment: str = ""
 
 
 def carried(source: Source, match: PatternMatch, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
@@ -177,12 +178,14 @@ def carried(source: Source, match: PatternMatch, template: Template, *, narrow: 
     if _loose(source, match, change):
         match = _widened(source, match, template)
         change = whole(match, template)
-    if loose := _loose(source, match, change):
-        said = first_line(source.slice(*loose[0]))
+    loose = [source.slice(*one) for one in _loose(source, match, change)]
+    ends_line = len(loose) == 1 and loose[0].encode().startswith(source.language.lexicon.line_comment)
+    if loose and (not ends_line or source.rest(match.end).strip()):
+        said = first_line(loose[0])
         return LeftOut(match.start, f"the template has no place for its comment {said!r}; not changed")
     if lost := _lost(source, match, change):
         return LeftOut(match.start, f"the pattern does not name its {lost!r}, which would be lost; not changed")
-    return Carried(match, change)
+    return Carried(match, change, "".join(loose))
 
 
 def _loose(source: Source, match: PatternMatch, change: ChangedPart) -> list[Span]:

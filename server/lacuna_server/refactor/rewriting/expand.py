@@ -135,7 +135,7 @@ class _Expansion:
         base: str | None = None,
     ) -> None:
         self._source, self._template, self._kept = source, template, kept
-        self._match, self._change, self._inner = item.match, item.change, inner
+        self._match, self._change, self._inner, self._comment = item.match, item.change, inner, item.comment
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
         self._lead = ""
@@ -157,6 +157,8 @@ class _Expansion:
             self._opens_line = self._match.start == self._change.start
             self._expand(self._change.parts)
             self._stays(self._change.end, self._match.end)
+        if self._comment:
+            self._close_line(f"  {self._comment}")
         return tuple(self._parts)
 
     def _stays(self, start: int, end: int) -> None:

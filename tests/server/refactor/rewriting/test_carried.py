@@ -14,6 +14,7 @@ SAME = "fresh($A, $B)"
         ("a.js", SWAPPED, "old(1 /* p */, 2 /* q */);\n", "fresh(2 /* q */, 1 /* p */);\n"),
         ("a.js", SAME, "old(1, // p\n  2);\n", "fresh(1, // p\n  2);\n"),
         ("a.js", SWAPPED, "old(old(1, /* p */ 2), /* q */ 3);\n", "fresh(/* q */ 3, fresh(/* p */ 2, 1));\n"),
+        ("a.py", SWAPPED, "old(1,  # p\r\n    2)\r\n", "fresh(2, 1)  # p\r\n"),
         ("a.py", SAME, "if x: old(1,  # p\n  2  # q\n    )\n", "if x: fresh(1,  # p\n  2  # q\n    )\n"),
     ],
 )
