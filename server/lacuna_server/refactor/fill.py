@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -182,7 +182,8 @@ class FileFill:
         if not self._holds(self._texts | texts, () if instruction else list(_spans(regions, written))):
             return UNSOUND
         message = result.message if instruction and len(batch) > 1 else ""
-        for index, why in zip_longest(batch, result.warnings if any(result.warnings) else (), fillvalue=""):
+        warnings = result.warnings if any(result.warnings) else ("",) * len(batch)
+        for index, why in zip(batch, warnings, strict=True):
             rewrite, least = self.rewrites[index], sure[index]
             if message and texts[index] == self.source.slice(rewrite.start, rewrite.end):
                 continue
