@@ -14,6 +14,7 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.syntax import Language
 from lacuna_server.refactor.places.pattern import (
+    LISTS,
     SEPARATORS,
     ParsedPattern,
     PatternNode,
@@ -190,6 +191,10 @@ class _Matcher:
                     return found
         if self._may_lack(first, rest):
             return self._list(rest, nodes, at, parent, state, open_end=open_end)
+        if LISTS.search(first.kind) and len(first.children) == 1 and first.children[0].many:
+            begun = state.span[1] if state.leaf else parent.start_byte
+            empty = self._bound(first.children[0], begun, begun, state)
+            return empty and self._list(rest, nodes, at, parent, empty, open_end=open_end)
         return None
 
     def _ends(self, first: PatternNode, nodes: Sequence[Node], at: int, parent: Node) -> Iterator[int]:

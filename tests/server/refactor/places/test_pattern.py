@@ -14,6 +14,8 @@ from lacuna_server.refactor.rewriting.refactoring import by_structure
     [
         ("a.go", 'package a\n\nvar x = «errors.New("x")»\n', "errors.New($A)"),
         ("a.go", "package a\n\ntype T struct{ n «[]int» }\n", "[]$T"),
+        ("a.go", "package a\n\n«func f() {}»\n", "func $F() { $$$B }"),
+        ("a.rb", "«def f\nend»\n", "def $F\n$$$A\nend"),
         ("A.java", "class A { void f() { «n.trim()»; } }\n", "$A.trim()"),
         ("A.java", "class A { void f() { «if (n) { return; }» } }\n", "if ($A) { $$$B }"),
         ("A.java", "class A { void f() { «if (n) { return; }» } }\n", "if ($A) $B"),
