@@ -106,12 +106,8 @@ def lines_at(document: FileText, lines: str) -> tuple[int, int]:
 def gap_at(document: FileText, offset: int, max_tokens: int) -> Region:
     """Returns the region at a byte offset: the marker there, or a cursor."""
     at_marker = region_groups.at_marker(document.text.encode(), offset, max_tokens)
-    return at_marker or region_groups.at_cursor(offset, line_behind(document, offset), max_tokens)
-
-
-def line_behind(document: FileText, offset: int) -> str:
-    """Returns the rest of the line after a byte offset."""
-    return first_of(document.text.encode()[offset:].decode())
+    behind = first_of(document.text.encode()[offset:].decode())
+    return at_marker or region_groups.at_cursor(offset, behind, max_tokens)
 
 
 def adapt_newlines(document: FileText, fill: str) -> str:

@@ -1,7 +1,6 @@
 """The folders that an agent may touch, places in their files, and the refusals of others."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -53,13 +52,8 @@ def _line(source: Source, fault: Fault) -> str:
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
-# Linux's PATH_MAX and NAME_MAX; a longer name is a text that was passed by mistake.
-MAX_PATH, MAX_NAME = 4096, 255
-
-
-def excerpt(name: str) -> str:
-    """The beginning of a name, short enough for a message of one line."""
-    return name if len(name) <= 60 else f"{name[:60]}..."
+# A longer name is a text that was passed by mistake.
+LONGEST_PATH = 1000
 
 
 class Folders:
@@ -107,24 +101,14 @@ class Folders:
 
     def _inside(self, name: str) -> tuple[Path, Path]:
         """The path without links, and the folder that it lies in."""
-        if not _can_be_path(name):
-            raise RequestError(f"{excerpt(name)!r} is no path; name a file or folder, do not pass its content")
+        if len(name) > LONGEST_PATH or not name.isprintable():
+            raise RequestError(f"{_shown(name)} is no path; name a file or folder, do not pass its content")
         path = (self.roots[0] / name).resolve()
         root = next((root for root in self.roots if path.is_relative_to(root)), None)
         if root is None:
             allowed = ", ".join(map(str, self.roots))
             raise RequestError(f"{name} lies outside the folders of this server: {allowed}")
         return path, root
-
-
-def _can_be_path(name: str) -> bool:
-    """Whether a system can have a file or folder, or files of a glob, with that name."""
-    try:
-        parts = os.fsencode(name).split(b"/")
-    except UnicodeEncodeError:  # half of a character
-        return False
-    short = len(name) <= MAX_PATH and max(map(len, parts)) <= MAX_NAME
-    return short and "\0" not in name and len(name.splitlines()) <= 1
 
 
 VERSION_DIGITS = 12
@@ -161,7 +145,7 @@ class Places:
             return start, end
         self._check(document, None, version)
         if _lines(found := there.encode()[start:].decode()) != _lines(old_text):
-            raise RequestError(f"lines {lines} are not old_text; they begin {_first_line(found)}")
+            raise RequestError(f"lines {lines} are not old_text; they begin {_shown(_lines(found)[0])}")
         self._known[document.path] = document.text
         return start, end
 
@@ -215,6 +199,5 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _first_line(text: str) -> str:
-    line = _lines(text)[0]
+def _shown(line: str) -> str:
     return repr(line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}...")

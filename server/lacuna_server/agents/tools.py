@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -59,23 +58,17 @@ class Outcome(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Fills(Protocol):
-    """The part of an engine that the tools use."""
-
-    def fill(self, request: InfillRequest) -> InfillResult:
-        """Fill every region and return the result."""
-        ...
-
-
 class Tools:
-    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it.
+    """The tools of one server; ``fill`` answers requests.
 
     With ``workspace`` the other files of the folder are read as context.
     """
 
-    def __init__(self, folders: Folders, engine: Callable[[], Fills], *, workspace: bool = True) -> None:
+    def __init__(
+        self, folders: Folders, fill: Callable[[InfillRequest], InfillResult], *, workspace: bool = True
+    ) -> None:
         self._folders = folders
-        self._engine = engine
+        self._fill = fill
         self._workspace = workspace
         self._places = Places()
         self._plans: OrderedDict[str, Plan] = OrderedDict()
@@ -131,7 +124,7 @@ class Tools:
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
-        fill_files(fills, lambda request: self._engine().fill(request), lambda count: None)
+        fill_files(fills, self._fill, lambda count: None)
         plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
         message = "; ".join([*_failures(plan), *plan.left_out])
         if not plan.num_ready:
@@ -178,22 +171,21 @@ class Tools:
         root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
         workspace = str(root) if self._workspace else ""
         request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=workspace)
-        result = self._engine().fill(request)
+        result = self._fill(request)
+        now = version_of(document.text)
         if result.status != "ok":
-            now = version_of(document.text)
             return Outcome("refused", message=result.message or "no valid fill was found", version=now)
         fills = files.adapted(document, request, result.fills)
         text = request.filled(fills)
         if text == document.text:
-            now = version_of(text)
             return Outcome("unchanged", message=result.message or "nothing to change", version=now)
         is_written = apply and not result.warning
         if is_written:
             files.write(document, text)
         message = f"not written; look at the diff: {result.warning}" if result.warning else result.message
         written = (str(document.path),) if is_written else ()
-        now = version_of(text if is_written else document.text)
-        return Outcome("changed", _diff(document.path, document.text, text), message, written, version=now)
+        shown = _diff(document.path, document.text, text)
+        return Outcome("changed", shown, message, written, version=version_of(text) if is_written else now)
 
 
 def _failures(plan: Plan) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,9 +26,6 @@ from lacuna_server.cli.options import (
     ServiceOption,
     WorkspaceOption,
 )
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 DEFAULT_BUDGET = WindowOptions().snippets  # as much as a fill reads
 MAX_BUDGET = 4096
@@ -85,10 +82,12 @@ def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_
     if why:
         output.say(why)
         return
-    from rich.console import Console
+    from lacuna_server.cli.live import printable
 
-    tokens = sum(one.tokens for one in chosen)
-    Console().print(_shown(chosen), f"{tokens} of {budget} tokens, from {root}", sep="\n")
+    for one in chosen:
+        about = f"{one.path}  score {one.score:.2f}, {one.tokens} tokens\n{one.reason}"
+        output.print_exact(f"{printable(about)}\n\n{printable(one.text)}\n")
+    output.print_exact(f"{sum(one.tokens for one in chosen)} of {budget} tokens, from {root}\n")
 
 
 def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snippet, ...], str]:
@@ -120,34 +119,6 @@ def _report(chosen: Sequence[Snippet], why: str, *, workspace: Path, budget: int
         ],
         "message": why,
     }
-
-
-def _shown(chosen: Sequence[Snippet]) -> "RenderableType":
-    from rich.console import Group
-    from rich.syntax import Syntax
-    from rich.text import Text
-
-    from lacuna_server.cli.live import THEME, printable
-
-    parts: list[RenderableType] = []
-    for one in chosen:
-        parts.append(
-            Text.assemble(
-                (printable(one.path), "bold"), f"  score {one.score:.2f}, {one.tokens} tokens\n", (one.reason, "italic")
-            )
-        )
-        lexer = Syntax.guess_lexer(one.path, one.text)
-        parts.append(
-            Syntax(
-                printable(one.text),
-                lexer,
-                theme=THEME,
-                background_color="default",
-                word_wrap=True,
-                padding=(0, 0, 1, 2),
-            )
-        )
-    return Group(*parts)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,9 +7,9 @@ import importlib
 import importlib.metadata
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -54,9 +54,6 @@ def as_text(seconds: float | None) -> str:
     return "not measured" if seconds is None else f"{seconds:.2f} s a line"
 
 
-OLDEST_PYTHON = (3, 11)
-CPU_INFO = Path("/proc/cpuinfo")
-CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
 # Free space needed, as a multiple of a weight file's size: to fetch and prepare it, and only to prepare it.
 SPACE_NEEDED = 5.0
 SPACE_PREPARED = 3.2
@@ -74,49 +71,25 @@ class ReportLine(msgspec.Struct, frozen=True):
 
 
 def run_all() -> list[ReportLine]:
-    """Run all checks in the order in which they are shown; the GPU checks run only where there is a GPU."""
+    """Run all checks in the order in which they are shown; Triton's only where there is a GPU."""
     found = [check() for check in CHECKS]
-    return found + [check() for check in GPU_CHECKS] if _has_gpu() else found
+    has_gpu = any(one.name == "device" and one.detail.startswith("cuda") for one in found)
+    return [*found, triton()] if has_gpu else found
 
 
 def python() -> ReportLine:
-    """Check the interpreter's version, and report the platform."""
-    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        return ReportLine("python", "fail", detail, "install Python 3.11 or newer")
-    return ReportLine("python", "ok", detail)
-
-
-def torch() -> ReportLine:
-    """Check that torch loads, and report its version."""
-    return _package("torch", "torch")
-
-
-def tokenizer() -> ReportLine:
-    """Check that the tokenizer library loads."""
-    return _package("tokenizer", "tokenizers")
-
-
-def weights_reader() -> ReportLine:
-    """Check that the GGUF reader loads."""
-    return _package("gguf", "gguf")
+    """Report the interpreter's version, and the platform."""
+    return ReportLine("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
 def grammar() -> ReportLine:
-    """Check that tree-sitter parses Python."""
-    found = _package("grammar", "tree_sitter", distribution="tree-sitter")
-    if found.state != "ok":
-        return found
+    """Check that tree-sitter takes the grammar of Python."""
     try:
-        parser = importlib.import_module("tree_sitter")
-        language = parser.Language(importlib.import_module("tree_sitter_python").language())
-        tree = parser.Parser(language).parse(b"x = 1\n")
+        parser, python = map(importlib.import_module, ("tree_sitter", "tree_sitter_python"))
+        parser.Language(python.language())
     except (ImportError, OSError, ValueError, TypeError) as error:
         return ReportLine("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
-    if tree.root_node.has_error:
-        return ReportLine("grammar", "fail", "the Python grammar does not parse `x = 1`", REINSTALL)
-    version = importlib.metadata.version("tree-sitter-python")
-    return ReportLine("grammar", "ok", f"{found.detail}, python {version}")
+    return _package("grammar", "tree_sitter", distribution="tree-sitter")
 
 
 def device() -> ReportLine:
@@ -139,31 +112,6 @@ def triton() -> ReportLine:
     return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
 
 
-def flash_attn() -> ReportLine:
-    """Check that flash-attn is installed and supports the GPU."""
-    found = _package("flash-attn", "flash_attn")
-    if found.state != "ok":
-        mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
-        return ReportLine("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
-    if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
-        return ReportLine(
-            "flash-attn", "ok", f"{found.detail}, which does not support this GPU; torch's own attention is used"
-        )
-    return found
-
-
-def instructions() -> ReportLine:
-    """Check for the CPU instructions that fast 8-bit linear layers use."""
-    if not CPU_INFO.exists():
-        return ReportLine("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
-    words = set(CPU_INFO.read_text(errors="replace").split())
-    found = [flag for flag in CPU_FLAGS if flag in words]
-    detail = " ".join(found) or "none of " + " ".join(CPU_FLAGS)
-    if platform.machine() in ("x86_64", "AMD64") and "avx2" not in found:
-        return ReportLine("cpu", "warn", detail, "fills will be slow on this CPU")
-    return ReportLine("cpu", "ok", detail)
-
-
 def kernels() -> ReportLine:
     """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
     try:
@@ -179,19 +127,6 @@ def kernels() -> ReportLine:
     except OSError as error:
         return ReportLine("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
     return ReportLine("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
-
-
-def threads() -> ReportLine:
-    """Check that torch takes no more threads than this process may use cores."""
-    cores = machine.num_cores()
-    try:
-        count = importlib.import_module("torch").get_num_threads()
-    except (ImportError, OSError):
-        count = 0
-    detail = f"{count} threads on {cores} cores"
-    if count > cores:
-        return ReportLine("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
-    return ReportLine("threads", "ok", detail)
 
 
 def model_files() -> ReportLine:
@@ -230,16 +165,6 @@ def configuration() -> ReportLine:
     return ReportLine("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
 
 
-def registry() -> ReportLine:
-    """Report size and state of every model, and warn of damaged ones; the default model has its own check."""
-    states = [(info, *models.state(info)) for info in models.known()]
-    detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
-    for info, state, message in states:
-        if state == "damaged" and info.name != models.DEFAULT_MODEL:
-            return ReportLine("models", "warn", detail, message.partition("; ")[2])
-    return ReportLine("models", "ok", detail)
-
-
 def cache() -> ReportLine:
     """Check that the cache folder is writable and has room for the missing files of the default model."""
     folder = models.cache_dir()
@@ -265,14 +190,6 @@ def cache() -> ReportLine:
     return ReportLine("cache", "ok", detail)
 
 
-def _has_gpu() -> bool:
-    try:
-        found: bool = importlib.import_module("torch").cuda.is_available()
-    except (ImportError, OSError):
-        return False
-    return found
-
-
 def _package(name: str, module: str, *, distribution: str = "") -> ReportLine:
     try:
         importlib.import_module(module)
@@ -283,21 +200,17 @@ def _package(name: str, module: str, *, distribution: str = "") -> ReportLine:
 
 CHECKS: tuple[Callable[[], ReportLine], ...] = (
     python,
-    torch,
-    tokenizer,
-    weights_reader,
+    partial(_package, "torch", "torch"),
+    partial(_package, "tokenizer", "tokenizers"),
+    partial(_package, "gguf", "gguf"),
     grammar,
     device,
-    instructions,
     kernels,
-    threads,
     configuration,
     model_files,
     reader,
-    registry,
     cache,
 )
-GPU_CHECKS: tuple[Callable[[], ReportLine], ...] = (triton, flash_attn)
 
 
 FAILED = 1

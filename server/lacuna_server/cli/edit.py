@@ -8,13 +8,11 @@ import typer
 
 from lacuna_model.commands import output
 from lacuna_model.commands.program import JsonOption
-from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillRequest, InfillResult, Region
-from lacuna_model.files.opening import find_root
+from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillResult, Region
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines, terminal
-from lacuna_server.cli.fill import FAILED, conclude, run
+from lacuna_server.cli.fill import FAILED, conclude, requested, run
 from lacuna_server.cli.options import (
     DeadlineOption,
     FileArgument,
@@ -68,18 +66,8 @@ def edit(
     document = files.read(file)
     start, end = files.lines_at(document, lines)
     region = Region(start, end, max_tokens=more_tokens)
-    root = workspace or (None if no_workspace else find_root(file))
-    if root is not None and not root.is_dir():
-        raise RequestError(f"{root} is not a folder")
-    request = InfillRequest(
-        document.text,
-        (region,),
-        task,
-        path=str(file),
-        language=language,
-        options=DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax),
-        workspace=str(root or ""),
-    )
+    options = DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax)
+    request = requested(document, [region], task, options, language, workspace, no_workspace)
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     text = request.filled(result.fills)

@@ -1,44 +1,22 @@
 """The engine of a command: this user's running service, or an engine in this process."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from lacuna_model.commands import output
-from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.wire import layers
 
 if TYPE_CHECKING:
+    from lacuna_model.engine import Engine
     from lacuna_server.client.blocking import ServiceEngine
     from lacuna_server.client.starting import Address
 
 
-class EngineWorkspaces(Protocol):
-    """The workspaces of an engine."""
-
-    def read(self, root: str, seconds: float) -> object:
-        """Read a workspace for at most so many seconds."""
-        ...
-
-
-class FillEngine(Protocol):
-    """The part of an engine that the commands use."""
-
-    @property
-    def workspaces(self) -> EngineWorkspaces:
-        """The workspaces that it reads."""
-        ...
-
-    def fill(self, request: InfillRequest) -> InfillResult:
-        """Fill every region and return the result."""
-        ...
-
-    def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        """Fill every region, yielding a snapshot after each step; the generator's value is the result."""
-        ...
+FillEngine: TypeAlias = "ServiceEngine | Engine"
 
 
 @contextmanager

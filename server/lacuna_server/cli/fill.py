@@ -20,8 +20,9 @@ from lacuna_model.core.params import (
     InfillRequest,
     InfillResult,
     Region,
-    ScheduleName,
+    Snippet,
     Status,
+    Task,
 )
 from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
@@ -83,13 +84,12 @@ def complete(
 
     At a <<fill>> marker, that marker is the gap. If text follows the gap on its line, the fill has one line.
     """
-    options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
+    options = DecodeOptions(
+        schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
+    )
     document = files.read(file)
     regions = (files.gap_at(document, files.offset_at(document, at), max_tokens),)
-    root = workspace or (None if no_workspace else find_root(file))
-    request = _request(document, regions, options, candidates=candidates, language=language, workspace=root)
-    if root is None and not no_workspace:
-        request = _with_named(request)
+    request = requested(document, regions, FillGaps(candidates), options, language, workspace, no_workspace)
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
@@ -131,24 +131,18 @@ def fill(
     If text follows a marker on its line, its fill has one line.
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
-    options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
+    options = DecodeOptions(
+        schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
+    )
     _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive, each=each)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
     if write or interactive:
         files.check_writable(document.path for document in documents)
+    task = FillGaps(candidates)
     requests = [
-        _request(
-            document,
-            files.marked(document, max_tokens),
-            options,
-            candidates=candidates,
-            language=language,
-            workspace=workspace or (None if no_workspace else find_root(document.path)),
-        )
-        for document in documents
+        requested(one, files.marked(one, max_tokens), task, options, language, workspace, no_workspace)
+        for one in documents
     ]
-    if not no_workspace:
-        requests = [request if request.workspace else _with_named(request) for request in requests]
     pairs = list(zip(documents, requests, strict=True))
     unwritten = 0
     with engines.opened(model, service) as (engine, name):
@@ -173,14 +167,6 @@ def fill(
         raise typer.Exit(BAD_INPUT)
     if not usable:
         raise typer.Exit(FAILED)
-
-
-def _options(
-    schedule: ScheduleName, steps: int, temperature: float, seed: int, deadline_ms: int, *, syntax: bool
-) -> DecodeOptions:
-    return DecodeOptions(
-        schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=syntax
-    )
 
 
 def _check(
@@ -258,38 +244,37 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
     return usable, unwritten
 
 
-def _request(
+def requested(
     document: FileText,
     regions: Sequence[Region],
+    task: Task,
     options: DecodeOptions,
-    *,
-    candidates: int,
     language: str,
     workspace: Path | None,
+    no_workspace: bool,
 ) -> InfillRequest:
-    """Returns the request; ``workspace`` is the project's folder, whose files are read as context.
+    """Returns the request; ``workspace`` is the project's folder, by default the one that has the document.
 
-    Raises RequestError if it is not a folder.
+    Without a project, gaps are filled with what the files beside the document offer that it names. Raises RequestError
+    if the workspace is not a folder.
     """
-    if workspace is not None and not workspace.is_dir():
-        raise RequestError(f"{workspace} is not a folder")
+    root = workspace or (None if no_workspace else find_root(document.path))
+    if root is not None and not root.is_dir():
+        raise RequestError(f"{root} is not a folder")
+    found = tuple[Snippet, ...]()
+    if root is None and not no_workspace and isinstance(task, FillGaps):
+        pieces, budget = PieceCounter(), WindowOptions().snippets
+        found = beside(document.path, document.text, regions[0].start, language, tokenizer=pieces, budget=budget)
     return InfillRequest(
-        text=document.text,
-        regions=tuple(regions),
-        task=FillGaps(candidates),
+        document.text,
+        tuple(regions),
+        task,
         path=str(document.path),
         language=language,
         options=options,
-        workspace=str(workspace or ""),
+        snippets=found,
+        workspace=str(root or ""),
     )
-
-
-def _with_named(request: InfillRequest) -> InfillRequest:
-    """Returns a request without a project with what the files beside its document offer that the document names."""
-    path, at = Path(request.path), request.regions[0].start if request.regions else 0
-    pieces, budget = PieceCounter(), WindowOptions().snippets
-    found = beside(path, request.text, at, request.language, tokenizer=pieces, budget=budget)
-    return msgspec.structs.replace(request, snippets=found)
 
 
 def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
@@ -304,10 +289,9 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
         with console.status(f"reading {request.workspace}"):
             engine.workspaces.read(request.workspace, WORKSPACE_SECONDS)
     if watch:
-        from lacuna_server.cli.live import LiveView
+        from lacuna_server.cli.live import follow
 
-        with LiveView(console, document, request.regions) as view:
-            result = view.follow(engine.stream(request))
+        result = follow(console, document, request.regions, engine.stream(request))
     else:
         result = engine.fill(request)
     kept = region_groups.standing(request.text.encode(), request.regions)

@@ -3,8 +3,7 @@
 import itertools
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Generator, Iterator, Sequence
 
 from rich.color import Color
 from rich.console import Console
@@ -13,6 +12,7 @@ from rich.style import Style
 from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
+from lacuna_model.core.context import finished
 from lacuna_model.core.params import InfillResult, Region, SlotView, Snapshot
 from lacuna_server.files import BOM, FileText
 
@@ -94,74 +94,43 @@ def _highlighted(syntax: Syntax, text: str) -> Text:
 
 MASK = "·"
 FRAMES_PER_SECOND = 12
-PLAIN_SECONDS = 0.5
 CONTEXT_LINES = 4
 DONE_STYLE = "bold green"
 # The colours of confidence 0, 0.5 and 1, as bright as each other, so that all can be read on black and on white.
 UNSURE, HALF_SURE, SURE = (206, 62, 62), (150, 110, 0), (22, 136, 62)
 
 
-class LiveView:
-    """Follows a stream of snapshots: draws frames on a terminal, and prints a status line now and then otherwise."""
-
-    def __init__(
-        self,
-        console: Console,
-        document: FileText,
-        regions: Sequence[Region],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        lines = min(CONTEXT_LINES, max(1, console.height // (2 * len(regions) + 2)))
-        self._excerpt = Excerpt(document, regions, lines, colour=console.is_terminal)
-        self._console = console
-        self._clock = clock
-        self._live = Live(console=console, refresh_per_second=FRAMES_PER_SECOND, vertical_overflow="crop")
-        self._started = self._last_line_at = clock()
-
-    def __enter__(self) -> "LiveView":
-        self._started = self._last_line_at = self._clock()
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def follow(self, stream: Generator[Snapshot, None, InfillResult]) -> InfillResult:
-        """Shows every snapshot of the stream and returns its result."""
+def follow(
+    console: Console,
+    document: FileText,
+    regions: Sequence[Region],
+    stream: Generator[Snapshot, None, InfillResult],
+) -> InfillResult:
+    """Shows every snapshot of a stream and returns its result; where there is no terminal, only what it took."""
+    if not console.is_terminal:
+        result: InfillResult = finished(stream)
+        console.print(summary_line(result), soft_wrap=True)
+        return result
+    lines = min(CONTEXT_LINES, max(1, console.height // (2 * len(regions) + 2)))
+    excerpt, started = Excerpt(document, regions, lines), time.monotonic()
+    with Live(console=console, refresh_per_second=FRAMES_PER_SECOND, vertical_overflow="crop") as live:
         while True:
             try:
                 snapshot = next(stream)
             except StopIteration as end:
-                result: InfillResult = end.value
-                self._finish(result)
-                return result
-            self._show(snapshot)
-
-    def _show(self, snapshot: Snapshot) -> None:
-        now = self._clock()
-        status = status_line(snapshot, now - self._started)
-        if self._console.is_terminal:
+                result = end.value
+                break
             gaps = [gap_text(slots, fill) for slots, fill in zip(snapshot.slots, snapshot.fills, strict=True)]
-            self._live.update(self._excerpt.render(gaps).append(status))
-        elif now - self._last_line_at >= PLAIN_SECONDS:
-            self._last_line_at = now
-            self._console.print(status, soft_wrap=True)
-
-    def _finish(self, result: InfillResult) -> None:
+            live.update(excerpt.render(gaps).append(status_line(snapshot, time.monotonic() - started)))
+        is_filled = result.status != "no_valid_fill"
         summary = Text(summary_line(result), style="bold")
-        if not self._console.is_terminal:
-            self._console.print(summary, soft_wrap=True)
-            return
-        if sys.stdout.isatty() and result.status != "no_valid_fill":  # the filled file is printed there next
-            self._live.update(summary, refresh=True)
-            return
-        style = "dim" if result.status == "no_valid_fill" else DONE_STYLE
-        fills = [Text(printable(fill), style=style) for fill in result.fills]
-        self._live.update(self._excerpt.render(fills).append(summary), refresh=True)
+        if is_filled and sys.stdout.isatty():  # the filled file is printed there next
+            live.update(summary, refresh=True)
+        else:
+            style = DONE_STYLE if is_filled else "dim"
+            fills = [Text(printable(fill), style=style) for fill in result.fills]
+            live.update(excerpt.render(fills).append(summary), refresh=True)
+    return result
 
 
 def gap_text(slots: Sequence[SlotView], fill: str) -> Text:

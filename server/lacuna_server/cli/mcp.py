@@ -10,15 +10,10 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
-from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configure
+from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configured
 from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"
-
-
-def _configure_for_first(ctx: typer.Context, folders: list[Path] | None) -> list[Path] | None:
-    configure(ctx, folders[0] if folders else Path())
-    return folders
 
 
 def mcp(
@@ -29,7 +24,7 @@ def mcp(
             help="Work only inside these folders; by default, in the current one.",
             show_default=False,
             is_eager=True,
-            callback=_configure_for_first,
+            callback=configured(lambda folders: folders[0] if folders else Path()),
         ),
     ] = None,
     port: Annotated[
@@ -77,7 +72,7 @@ def mcp(
         # The engine is opened and closed in the worker's thread, which is the only one that uses it.
         stack.callback(lambda: worker.submit(opened.close).result())
         engine = cache(lambda: opened.enter_context(engines.opened(model, service))[0])
-        tools = Tools(allowed, engine, workspace=not no_workspace)
+        tools = Tools(allowed, lambda request: engine().fill(request), workspace=not no_workspace)
         made = server(tools, worker)
         if port is None:
             asyncio.run(serve_stdio(made))

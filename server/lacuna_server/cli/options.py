@@ -1,7 +1,8 @@
 """The options that several subcommands share."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,20 +28,14 @@ def configure(ctx: typer.Context, folder: Path) -> None:
         ctx.default_map["model"] = held.model
 
 
-def _configure_for(ctx: typer.Context, file: Path) -> Path:
-    configure(ctx, file.parent)
-    return file
+def configured(folder: Callable[[Any], Path]) -> Callable[[typer.Context, Any], Any]:
+    """Returns the callback of an argument whose value says in which folder the settings are the defaults."""
 
+    def configure_for(ctx: typer.Context, value: Any) -> Any:
+        configure(ctx, folder(value))
+        return value
 
-def _configure_for_first(ctx: typer.Context, files: list[Path]) -> list[Path]:
-    configure(ctx, files[0].parent)
-    return files
-
-
-def configure_here(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
-    """Makes the settings that hold in the current folder the defaults of a command."""
-    configure(ctx, Path())
-    return words
+    return configure_for
 
 
 # Eager: the settings of the file's project are the defaults of the options.
@@ -51,7 +46,7 @@ FileArgument = Annotated[
         help="The source file, encoded in UTF-8.",
         show_default=False,
         is_eager=True,
-        callback=_configure_for,
+        callback=configured(lambda file: file.parent),
     ),
 ]
 FilesArgument = Annotated[
@@ -61,7 +56,7 @@ FilesArgument = Annotated[
         help="The source files, encoded in UTF-8; - is stdin, which needs --language.",
         show_default=False,
         is_eager=True,
-        callback=_configure_for_first,
+        callback=configured(lambda files: files[0].parent),
     ),
 ]
 AtOption = Annotated[

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +20,7 @@ from lacuna_server.cli.options import (
     ServiceOption,
     StepsOption,
     TemperatureOption,
-    configure_here,
+    configured,
     known_language,
 )
 
@@ -36,7 +37,7 @@ WordsArgument = Annotated[
         "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
         show_default=False,
         is_eager=True,
-        callback=configure_here,
+        callback=configured(lambda words: Path()),
     ),
 ]
 LangOption = Annotated[
@@ -143,10 +144,10 @@ def refactor(
     )
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
-        plan, questions = refactor_run.propose(
+        plan, ask = refactor_run.propose(
             refactoring, paths, options, engine, forced=lang, min_confidence=min_confidence
         )
-        refactor_run.conclude(plan, questions, interactive=interactive, apply=apply, json_output=json_output)
+        refactor_run.conclude(plan, ask, interactive=interactive, apply=apply, json_output=json_output)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -13,7 +14,6 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.cli.reviewing import Questions
 from lacuna_server.cli.terminal import is_answered
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.apply import writable
@@ -110,8 +110,8 @@ def propose(
     *,
     forced: str,
     min_confidence: float,
-) -> tuple[Plan, Questions]:
-    """Finds the places and fills their holes; returns the plan, and the questions that the user can be asked about it.
+) -> tuple[Plan, Callable[[Plan], Plan]]:
+    """Finds the places and fills their holes; returns the plan, and what asks the user about its places.
 
     ``engine`` is called only where there are holes.
     """
@@ -129,10 +129,10 @@ def propose(
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
         fill_files(fills, answer, advance)
     plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
-    return plan, Questions({fill.source.path: fill for fill in fills}, answer)
+    return plan, partial(reviewing.ask, fills={fill.source.path: fill for fill in fills}, answer=answer)
 
 
-def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool, json_output: bool) -> None:
+def conclude(plan: Plan, ask: Callable[[Plan], Plan], *, interactive: bool, apply: bool, json_output: bool) -> None:
     """Shows the plan and writes the confirmed edits. Raises typer.Exit where no place matches or has no valid fill."""
     nothing = not any(file.edits for file in plan.files)
     if json_output:
@@ -143,7 +143,7 @@ def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool
     elif nothing:
         reviewing.report(plan)
     elif interactive:
-        confirmed = questions.ask(plan)
+        confirmed = ask(plan)
         reviewing.report(plan)
         apply_all(confirmed)
     else:

@@ -10,9 +10,12 @@ from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import terminal
+from lacuna_server.cli.terminal import Subject
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
+
+Fill = Callable[[InfillRequest], InfillResult]
 
 
 def unchanged(file: FileEdits) -> FileText:
@@ -25,15 +28,11 @@ def unchanged(file: FileEdits) -> FileText:
 def show(plan: Plan) -> None:
     """Prints the unified diff of all files."""
     for file in plan.ready.files:
-        document = unchanged(file)
-        terminal.print_diff(document, file.rewritten(document.text.encode()).decode())
+        _show(unchanged(file), file)
 
 
-def show_place(document: FileText, file: FileEdits, edit: PlannedEdit) -> None:
-    """Prints the diff of one place."""
-    terminal.print_diff(
-        document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode()
-    )
+def _show(document: FileText, file: FileEdits) -> None:
+    terminal.print_diff(document, file.rewritten(document.text.encode()).decode())
 
 
 def report(plan: Plan) -> None:
@@ -48,76 +47,57 @@ def report(plan: Plan) -> None:
         output.say("--min-confidence 0 shows these unsure fills, too")
 
 
-class Questions:
-    """Asks about the places of a plan. ``fills`` has the places by path, and ``answer`` answers requests for fills."""
+def ask(plan: Plan, fills: Mapping[str, FileFill], answer: Fill) -> Plan:
+    """Shows and asks about place after place; returns the accepted edits. Raises RequestError at end of input.
 
-    def __init__(self, fills: Mapping[str, FileFill], answer: Callable[[InfillRequest], InfillResult]) -> None:
-        self._fills = fills
-        self._answer = answer
-
-    def ask(self, plan: Plan) -> Plan:
-        """Shows and asks about place after place; returns the accepted edits. Raises RequestError at end of input."""
-        kept: list[FileEdits] = []
-        number, key = 0, ""
-        for file in plan.ready.files:
-            document = unchanged(file)
-            accepted: list[PlannedEdit] = []
-            for edit in file.edits:
-                if edit.support:
-                    accepted.append(edit)
-                    continue
-                number += 1
-                if key not in ("a", "q"):
-                    place = _Place(document, file, self._fills[file.path], self._answer, f"{number}/{plan.num_ready}")
-                    key, edit = terminal.decided(place, edit)
-                if key in ("y", "a"):
-                    accepted.append(edit)
-            kept.append(msgspec.structs.replace(file, edits=tuple(accepted)))
-        return msgspec.structs.replace(plan, files=tuple(kept)).ready
+    ``fills`` has the places by path, and ``answer`` answers requests for fills.
+    """
+    kept: list[FileEdits] = []
+    number, key = 0, ""
+    for file in plan.ready.files:
+        document = unchanged(file)
+        accepted: list[PlannedEdit] = []
+        for edit in file.edits:
+            number += not edit.support
+            if not edit.support and key not in ("a", "q"):
+                place = _place(document, file, fills[file.path], answer, f"{number}/{plan.num_ready}")
+                key, edit = terminal.decided(place, edit)
+            if edit.support or key in ("y", "a"):
+                accepted.append(edit)
+        kept.append(msgspec.structs.replace(file, edits=tuple(accepted)))
+    return msgspec.structs.replace(plan, files=tuple(kept)).ready
 
 
-class _Place:
+def _place(
+    document: FileText,
+    file: FileEdits,
+    fill: FileFill,
+    answer: Fill,
+    counter: str,
+) -> Subject[PlannedEdit]:
     """One place, which the question names by a counter."""
 
-    def __init__(
-        self,
-        document: FileText,
-        file: FileEdits,
-        fill: FileFill,
-        answer: Callable[[InfillRequest], InfillResult],
-        counter: str,
-    ) -> None:
-        self._document = document
-        self._file = file
-        self._fill = fill
-        self._answer = answer
-        self._counter = counter
-        self._others: list[PlannedEdit] | None = None
-
-    def show(self, edit: PlannedEdit) -> None:
-        show_place(self._document, self._file, edit)
-
-    def describe(self, edit: PlannedEdit) -> str:
+    def describe(edit: PlannedEdit) -> str:
         sure = f", confidence {edit.confidence:.2g}" if edit.confidence is not None else ""
-        return f"{self._counter} {edit.label}{sure}"
+        return f"{counter} {edit.label}{sure}"
 
-    def edit(self, edit: PlannedEdit) -> PlannedEdit:
-        """Returns the edit with the text that the user makes of it in an editor, as long as the file stays valid."""
-        suffix = self._document.path.suffix
-        text = files.adapt_newlines(self._document, terminal.edited(edit.new_text, suffix))
+    def edited(edit: PlannedEdit) -> PlannedEdit:
+        text = files.adapt_newlines(document, terminal.edited(edit.new_text, document.path.suffix))
         changed = msgspec.structs.replace(edit, new_text=text, confidence=None)
-        if self._fill.is_sound(changed):
+        if fill.is_sound(changed):
             return changed
         output.say("with this text the file has a syntax error; the place keeps its text")
         return edit
 
-    def other(self, edit: PlannedEdit) -> PlannedEdit | None:
-        if self._others is None:
-            self._others = finished(self._fill.others(edit), self._answer)
-        return self._others.pop(0) if self._others else None
+    others: list[PlannedEdit] | None = None
 
+    def other(edit: PlannedEdit) -> PlannedEdit | None:
+        nonlocal others
+        if others is None:
+            others = finished(fill.others(edit), answer)
+        return others.pop(0) if others else None
 
-Fill = Callable[[InfillRequest], InfillResult]
+    return Subject(lambda edit: _show(document, msgspec.structs.replace(file, edits=(edit,))), describe, edited, other)
 
 
 class Review:
@@ -136,69 +116,40 @@ class Review:
 
         ``fill`` answers a request for another fill. Raises RequestError if the input ends.
         """
-        gaps = Gaps(document, request, fills, fill)
-        data = document.text.encode()
-        chosen = [*regions.standing(data, request.regions)]
+        shown = list(fills)
+        chosen = [*regions.standing(document.text.encode(), request.regions)]
         for index in range(len(chosen)):
             if self._key not in ("a", "q"):
-                self._key, gaps.fills[index] = terminal.decided(NumberedGap(gaps, index), gaps.fills[index])
+                self._key, shown[index] = terminal.decided(_gap(document, request, shown, index, fill), shown[index])
             if self._key in ("y", "a"):
-                chosen[index] = gaps.fills[index]
+                chosen[index] = shown[index]
         return request.filled(chosen)
 
 
-class Gaps:
-    """The gaps of a document with their present fills."""
+def _gap(document: FileText, request: InfillRequest, shown: list[str], index: int, fill: Fill) -> Subject[str]:
+    """One gap, which the question names by its number; ``shown`` are the present fills of all gaps."""
+    seen = {shown[index]}
 
-    def __init__(self, document: FileText, request: InfillRequest, fills: Sequence[str], fill: Fill) -> None:
-        self.document = document
-        self.request = request
-        self.fills = list(fills)
-        self.fill = fill
+    def edited(text: str) -> str:
+        return files.adapt_newlines(document, terminal.edited(text, document.path.suffix))
 
-
-class NumberedGap:
-    """One gap, which the question names by its number."""
-
-    def __init__(self, gaps: Gaps, index: int) -> None:
-        self._gaps = gaps
-        self._index = index
-        self._seen = {gaps.fills[index]}
-
-    def show(self, fill: str) -> None:
-        """Prints the fill, on a terminal with the lines around it."""
-        terminal.print_fill(self._gaps.document, [self._gaps.request.regions[self._index]], [fill])
-
-    def describe(self, fill: str) -> str:
-        """Returns the number of the gap and the file."""
-        return f"{self._index + 1}/{len(self._gaps.fills)} {self._gaps.document.path}"
-
-    def edit(self, fill: str) -> str:
-        """Returns the fill as the user leaves it in an editor."""
-        document = self._gaps.document
-        return files.adapt_newlines(document, terminal.edited(fill, document.path.suffix))
-
-    def other(self, fill: str) -> str | None:
+    def other(text: str) -> str | None:
         """Returns a fill that was not shown yet, with the other gaps as they are filled now."""
-        gaps, index = self._gaps, self._index
-        text, gap = regions.text_for(
-            gaps.document.text.encode(),
-            gaps.request.regions,
-            gaps.fills,
-            range(index, index + 1),
-            gaps.fills[index + 1 :],
-        )
-        again = msgspec.structs.replace(
-            gaps.request,
-            text=text.decode(),
-            regions=tuple(gap),
-            task=FillGaps(min(len(self._seen) + 1, MAX_CANDIDATES)),
-        )
-        result = gaps.fill(again)
+        data, own = document.text.encode(), range(index, index + 1)
+        around, gap = regions.text_for(data, request.regions, shown, own, shown[index + 1 :])
+        task = FillGaps(min(len(seen) + 1, MAX_CANDIDATES))
+        again = msgspec.structs.replace(request, text=around.decode(), regions=tuple(gap), task=task)
+        result = fill(again)
         if result.status == "no_valid_fill":
             return None
         found = [*result.fills, *(fills[0] for fills in result.alternatives)]
-        new = next((text for text in found if text not in self._seen), None)
-        if new is not None:
-            self._seen.add(new)
+        new = next((text for text in found if text not in seen), None)
+        seen.update([new] if new is not None else [])
         return new
+
+    return Subject(
+        lambda text: terminal.print_fill(document, [request.regions[index]], [text]),
+        lambda text: f"{index + 1}/{len(shown)} {document.path}",
+        edited,
+        other,
+    )

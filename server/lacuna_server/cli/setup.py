@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -51,6 +51,7 @@ VS_CODES = {
     "cursor": "Cursor",
     "windsurf": "Windsurf",
 }
+EXTENSION = "install the extension, the .vsix of this platform, by Extensions: Install from VSIX..."
 
 
 class EditorProgram(msgspec.Struct, frozen=True):
@@ -65,56 +66,33 @@ class EditorProgram(msgspec.Struct, frozen=True):
 
 def editor_programs(url: str) -> list[EditorProgram]:
     """The editors on the path, for a service at ``url``."""
-    programs = [(name, shutil.which(name)) for name in (*VS_CODES, *OTHERS)]
-    return [
-        _vs_code(name, program) if name in VS_CODES else OTHERS[name](program, url)
-        for name, program in programs
-        if program is not None
-    ]
-
-
-def neovim_plugin() -> Path:
-    """The folder of the plugin for Neovim: a part of the wheel, or of the clone that is installed."""
+    command = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
     package = Path(lacuna_server.__file__).parent
-    return next(
-        folder for folder in (package / "neovim", package.parents[1] / "editor-clients/neovim") if folder.is_dir()
-    )
-
-
-def _vs_code(name: str, program: str) -> EditorProgram:
-    paste = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
-    also = "install the extension, the .vsix of this platform, by Extensions: Install from VSIX..."
-    return EditorProgram(VS_CODES[name], program, "settings.json", paste, also)
-
-
-def _neovim(program: str, url: str) -> EditorProgram:
-    command = ", ".join(map(_lua, LANGUAGE_SERVER))
-    paste = (
-        f"vim.opt.runtimepath:append({_lua(str(neovim_plugin()))})\n"
-        f"vim.lsp.config('lacuna', {{ cmd = {{ {command} }} }})\n"
+    wheel, clone = package / "neovim", package.parents[1] / "editor-clients/neovim"
+    plugin = (
+        f"vim.opt.runtimepath:append({_lua(str(wheel if wheel.is_dir() else clone))})\n"
+        f"vim.lsp.config('lacuna', {{ cmd = {{ {', '.join(map(_lua, LANGUAGE_SERVER))} }} }})\n"
         "vim.lsp.enable('lacuna')"
     )
-    return EditorProgram("Neovim", program, "~/.config/nvim/init.lua", paste)
-
-
-def _vim(program: str, url: str) -> EditorProgram:
-    paste = f"let g:llama_config = {{ 'endpoint_fim': '{url}/infill' }}"
-    return EditorProgram("Vim", program, "~/.vimrc", paste, "install llama.vim, which asks this service")
-
-
-def _zed(program: str, url: str) -> EditorProgram:
+    endpoint = f"let g:llama_config = {{ 'endpoint_fim': '{url}/infill' }}"
     service = {"api_url": f"{url}/v1/completions", "model": "lacuna", "prompt_format": "qwen"}
-    settings = {"provider": "open_ai_compatible_api", "open_ai_compatible_api": service}
-    return EditorProgram("Zed", program, "settings.json", f'"edit_predictions": {json.dumps(settings)}')
+    zed = f'"edit_predictions": {json.dumps({"provider": "open_ai_compatible_api", "open_ai_compatible_api": service})}'
+    editors = {program: (name, "settings.json", command, EXTENSION) for program, name in VS_CODES.items()} | {
+        "nvim": ("Neovim", "~/.config/nvim/init.lua", plugin, ""),
+        "vim": ("Vim", "~/.vimrc", endpoint, "install llama.vim, which asks this service"),
+        "zed": ("Zed", "settings.json", zed, ""),
+    }
+    return [
+        EditorProgram(name, found, file, paste, also)
+        for program, (name, file, paste, also) in editors.items()
+        if (found := shutil.which(program)) is not None
+    ]
 
 
 def _lua(text: str) -> str:
     """A string of Lua."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-OTHERS: dict[str, Callable[[str, str], EditorProgram]] = {"nvim": _neovim, "vim": _vim, "zed": _zed}
 
 
 # What Lacuna keeps in the cache folder, which may be shared with other programs.

@@ -4,10 +4,19 @@ What is printed is highlighted on a terminal, and is byte for byte the text else
 there is a terminal.
 """
 
-from collections.abc import Sequence
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+import typer
+
+from lacuna_model.commands import output
 from lacuna_model.commands.output import print_exact
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
@@ -18,16 +27,6 @@ from lacuna_server.files import FileText
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-import os
-import shlex
-import subprocess
-import sys
-import tempfile
-from typing import Protocol, TypeVar
-
-import typer
-
-from lacuna_model.commands import output
 
 CONTEXT_LINES = 5
 FILL_STYLE = "bold green"
@@ -111,24 +110,14 @@ q  leave this place and all that follow as they are
 Change = TypeVar("Change")
 
 
-class Subject(Protocol[Change]):
-    """What a question is about, in its present form ``change``."""
+@dataclass(frozen=True)
+class Subject(Generic[Change]):
+    """What a question is about, whose present form is a change: shown, named, edited, or with another fill if any."""
 
-    def show(self, change: Change) -> None:
-        """Show the change."""
-        ...
-
-    def describe(self, change: Change) -> str:
-        """Return how the question names it."""
-        ...
-
-    def edit(self, change: Change) -> Change:
-        """Return the change as the user edits it, or itself."""
-        ...
-
-    def other(self, change: Change) -> Change | None:
-        """Return the change with another fill; None where there is none."""
-        ...
+    show: Callable[[Change], None]
+    describe: Callable[[Change], str]
+    edit: Callable[[Change], Change]
+    other: Callable[[Change], Change | None]
 
 
 def decided(subject: Subject[Change], change: Change) -> tuple[str, Change]:

@@ -28,7 +28,7 @@ from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_model.text.lines import LINE_END, first_of
 from lacuna_server.refactor.apply import Soundness
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
+from lacuna_server.refactor.plan import EditStatus, FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.wire.protocol import ServiceError
 
@@ -46,7 +46,7 @@ class FileFill:
     text of places that are filled already, and the original text of the others. So the file is complete in every
     request. A batch that fails is split in halves and tried again, down to the place that has no valid fill; that place
     stays as it was. So does a place whose fills have a lower confidence than ``min_confidence``, and one whose new text
-    has a warning. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
+    has a warning.
     """
 
     def __init__(
@@ -55,26 +55,20 @@ class FileFill:
         rewrites: Sequence[Rewrite],
         options: DecodeOptions = DEFAULTS,
         *,
-        max_holes: int = MAX_GAPS,
         min_confidence: float = 0.0,
     ) -> None:
         self.source = source
         self.rewrites = tuple(rewrites)
         self._options = options
-        self._max_holes = max_holes
         self._min_confidence = min_confidence
         self._soundness = Soundness(source)
-        self._texts: dict[int, str] = {}
-        self._failures: dict[int, str] = {}
-        self._unsure: dict[int, str] = {}
-        self._warnings: dict[int, str] = {}
-        self._confidence: dict[int, float | None] = {}
+        self._done: dict[int, PlannedEdit] = {}
 
     def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
         """Yields one request after another and expects the result of each; ends when every place is done."""
         plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
-        self._texts |= {index: self.rewrites[index].filled(()) for index in plain}
-        self._confidence |= dict.fromkeys(plain)
+        for index in plain:
+            self._put(index, self.rewrites[index].filled(()))
         if plain:
             self._confirm()
             advance(len(plain))
@@ -83,33 +77,31 @@ class FileFill:
             batch = waiting.popleft()
             message = yield from self._fill(batch)
             if message and len(batch) > 1:
-                left = [index for index in batch if not (index in self._texts or index in self._unsure)]
+                left = [index for index in batch if index not in self._done]
                 advance(len(batch) - len(left))
                 waiting.extendleft(filter(None, _halves(left)))
                 continue
             if message:
-                self._failures[batch[0]] = message
+                self._put(batch[0], "", "failed", message)
             advance(len(batch))
         if len(plain) < len(self.rewrites):
             self._confirm()
 
     def edits(self) -> FileEdits:
         """Returns one edit for every place that is done."""
-        edits = []
-        for index, rewrite in enumerate(self.rewrites):
-            text = self._texts.get(index, self._unsure.get(index, ""))
-            edit = PlannedEdit(rewrite.start, rewrite.end, text, rewrite.label, support=rewrite.support)
-            if index in self._texts:
-                edits.append(msgspec.structs.replace(edit, confidence=self._confidence[index]))
-            elif index in self._unsure:
-                sure = self._confidence[index]
-                why = self._warnings.get(index) or (
-                    f"the model is unsure: confidence {sure:.2g} is below {self._min_confidence:g}"
-                )
-                edits.append(msgspec.structs.replace(edit, status="unsure", message=why, confidence=sure))
-            elif index in self._failures:
-                edits.append(msgspec.structs.replace(edit, status="failed", message=self._failures[index]))
-        return FileEdits(self.source.path, sha256(self.source.data), self.source.version, tuple(edits))
+        edits = tuple(self._done[index] for index in sorted(self._done))
+        return FileEdits(self.source.path, sha256(self.source.data), self.source.version, edits)
+
+    def _put(
+        self, index: int, text: str, status: EditStatus = "ready", message: str = "", confidence: float | None = None
+    ) -> None:
+        one = self.rewrites[index]
+        self._done[index] = PlannedEdit(one.start, one.end, text, one.label, status, message, one.support, confidence)
+
+    @property
+    def _texts(self) -> dict[int, str]:
+        """The new texts of the places that are to change, by their indices."""
+        return {index: edit.new_text for index, edit in self._done.items() if edit.status == "ready"}
 
     def others(self, edit: PlannedEdit) -> Generator[InfillRequest, InfillResult, list[PlannedEdit]]:
         """Yields a request for several fills of one place, and returns the edits with those that are sound, best first.
@@ -153,7 +145,7 @@ class FileFill:
             if not count:
                 continue
             far = batch and rewrite.end - self.rewrites[batch[0]].start > MAX_SPAN_BYTES
-            if batch and (far or holes + count > self._max_holes):
+            if batch and (far or holes + count > MAX_GAPS):
                 batches.append(batch)
                 batch, holes = [], 0
             batch.append(index)
@@ -176,51 +168,44 @@ class FileFill:
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
-        fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
+        written = result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills]
+        fills = iter(written)
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
         texts: dict[int, str] = {}
+        sure: dict[int, float | None] = {}
         for index in batch:
-            rewrite = self.rewrites[index]
-            own = list(islice(fills, len(rewrite.holes)))
-            known = list(islice(confidence, len(rewrite.holes)))
-            self._confidence[index] = None if instruction else min(known, default=None)
-            texts[index] = rewrite.filled(own)
-            # Lines that an instruction rewrites may open a bracket that closes behind them.
-            spans = () if instruction else rewrite.spans(own)
-            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], spans):
-                return UNSOUND
-        if any(result.warnings):
-            self._warnings |= {index: why for index, why in zip(batch, result.warnings, strict=True) if why}
+            count = len(self.rewrites[index].holes)
+            texts[index] = self.rewrites[index].filled(list(islice(fills, count)))
+            known = list(islice(confidence, count))
+            sure[index] = None if instruction else min(known, default=None)
+        # Lines that an instruction rewrites may open a bracket that closes behind them.
+        if not self._holds(self._texts | texts, () if instruction else list(_spans(regions, written))):
+            return UNSOUND
         message = result.message if instruction and len(batch) > 1 else ""
-        for index in batch if message else ():
-            if texts[index] == self.source.slice(self.rewrites[index].start, self.rewrites[index].end):
-                del texts[index]
-        for index in tuple(texts):
-            sure = self._confidence[index]
-            if index in self._warnings or (sure is not None and sure < self._min_confidence):
-                self._unsure[index] = texts.pop(index)
-        self._texts |= texts
+        warnings = result.warnings if any(result.warnings) else ("",) * len(batch)
+        for index, why in zip(batch, warnings, strict=True):
+            rewrite, least = self.rewrites[index], sure[index]
+            if message and texts[index] == self.source.slice(rewrite.start, rewrite.end):
+                continue
+            if not why and least is not None and least < self._min_confidence:
+                why = f"the model is unsure: confidence {least:.2g} is below {self._min_confidence:g}"
+            self._put(index, texts[index], "unsure" if why else "ready", why, least)
         return message
 
     def _confirm(self) -> None:
-        """Takes the texts back with which the whole file is not sound: those that are not alone, then by halves."""
-        if self._holds(self._texts):
-            return
-        left = [index for index in sorted(self._texts) if self._is_sound_alone(index)]
+        """Takes the texts back with which the whole file is not sound, by halves."""
         sound: dict[int, str] = {}
-        waiting = deque([left] if left else [])
+        texts = self._texts
+        waiting = deque([sorted(texts)])
         while waiting:
             batch = waiting.popleft()
-            tried = sound | {index: self._texts[index] for index in batch}
+            tried = sound | {index: texts[index] for index in batch}
             if self._holds(tried):
                 sound = tried
             elif len(batch) > 1:
                 waiting.extendleft(_halves(batch))
-        self._failures |= dict.fromkeys(self._texts.keys() - sound.keys(), UNSOUND)
-        self._texts = sound
-
-    def _is_sound_alone(self, index: int) -> bool:
-        return self._soundness.holds_alone(self.rewrites[index].start, self.rewrites[index].end, self._texts[index])
+        for index in texts.keys() - sound.keys():
+            self._put(index, "", "failed", UNSOUND)
 
     def _holds(self, texts: Mapping[int, str], fills: Sequence[tuple[int, int]] = ()) -> bool:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
@@ -242,12 +227,12 @@ class FileFill:
         A hole without a number of lines gets one line if text follows it on its line.
         """
         data = self.source.data
-        out, regions, position = bytearray(), list[Region](), 0
-        for index in sorted({*self._texts, *batch}):
+        out, regions, position, texts = bytearray(), list[Region](), 0, self._texts
+        for index in sorted({*texts, *batch}):
             rewrite = self.rewrites[index]
             out += data[position : rewrite.start]
             position = rewrite.end
-            for part in rewrite.parts if index in batch else (self._texts[index],):
+            for part in rewrite.parts if index in batch else (texts[index],):
                 if isinstance(part, str):
                     out += part.encode()
                 else:

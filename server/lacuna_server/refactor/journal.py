@@ -58,7 +58,11 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
         _put_back_all(folder)
         journal = folder / f"{secrets.token_hex(8)}{SUFFIX}"
         try:
-            changes = [_change(path, before, after) for path, before, after in contents]
+            targets = [(path.resolve(strict=True), before, after) for path, before, after in contents]
+            changes = [
+                FileChange(str(target), str(atomic.part_of(target)), before, sha256(after))
+                for target, before, after in targets
+            ]
             with atomic.replacing(journal, private=True) as stream:
                 stream.write(msgspec.msgpack.encode(changes))
             for change, (path, before, after) in zip(changes, contents, strict=True):
@@ -86,11 +90,6 @@ def recover() -> list[str]:
         return _put_back_all(folder)
 
 
-def _change(path: Path, before: bytes, after: bytes) -> FileChange:
-    target = path.resolve(strict=True)
-    return FileChange(str(target), str(atomic.part_of(target)), before, sha256(after))
-
-
 def _prepare(change: FileChange, path: Path, before: bytes, after: bytes) -> None:
     """Writes the new bytes to a part beside their target, and checks that the target still has its old bytes."""
     status = os.stat(change.target)
@@ -112,7 +111,9 @@ def _put_back_all(folder: Path) -> list[str]:
 def _put_back(journal: Path) -> list[str]:
     """Undoes the changes of a journal, and removes it. Files that have changed since stay as they are."""
     try:
-        changes = _read(journal)
+        with journal.open("rb") as stream:
+            _refuse_others(journal, os.fstat(stream.fileno()))
+            changes = msgspec.msgpack.decode(stream.read(), type=list[FileChange])
     except FileNotFoundError:
         return []
     except (OSError, msgspec.MsgspecError) as error:
@@ -130,13 +131,6 @@ def _put_back(journal: Path) -> list[str]:
     if not failed:
         journal.unlink()
     return lines
-
-
-def _read(journal: Path) -> list[FileChange]:
-    """Returns the changes of a journal. Raises MsgspecError, and OSError also where another user owns the journal."""
-    with journal.open("rb") as stream:
-        _refuse_others(journal, os.fstat(stream.fileno()))
-        return msgspec.msgpack.decode(stream.read(), type=list[FileChange])
 
 
 def _put_back_one(change: FileChange) -> list[str]:

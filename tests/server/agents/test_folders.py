@@ -25,8 +25,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def make(path: Path) -> Make:
     def made(*fills: str) -> Tools:
-        engine = Engine(*fills)
-        return Tools(Folders([path.parent]), lambda: engine)
+        return Tools(Folders([path.parent]), Engine(*fills).fill)
 
     return made
 

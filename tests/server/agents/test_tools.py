@@ -42,7 +42,7 @@ Make = Callable[..., Tools]
 
 @pytest.fixture
 def make(folder: Path) -> Make:
-    return lambda engine=None: Tools(Folders([folder]), lambda: engine or Engine())
+    return lambda engine=None: Tools(Folders([folder]), (engine or Engine()).fill)
 
 
 def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) -> None:

@@ -1,8 +1,6 @@
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
@@ -10,9 +8,7 @@ from tests.model import gguf_files
 from tests.model.llama import shapes
 
 from lacuna_kernels import compiling, gpu, native
-from lacuna_model.fim import measuring
-from lacuna_model.hub import machine, models
-from lacuna_model.llama import library
+from lacuna_model.hub import models
 from lacuna_server.cli import doctor as checks
 
 
@@ -33,22 +29,9 @@ def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gpu_has_additional_checks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "triton_failure", lambda: "RuntimeError: Failed to find C compiler")
     found = {check.name: check for check in checks.run_all()}
-    assert list(found)[-2:] == ["triton", "flash-attn"]
     assert found["device"].detail == "cuda: H100"
     assert (found["triton"].state, "find C compiler" in found["triton"].detail) == ("warn", True)
     assert "gcc" in found["triton"].mend
-    assert (found["flash-attn"].state, "pip install flash-attn" in found["flash-attn"].mend) == ("warn", True)
-
-
-@pytest.mark.usefixtures("has_gpu")
-@pytest.mark.parametrize("takes", [True, False])
-def test_flash_attn_may_not_support_the_gpu(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "flash_attn", ModuleType("flash_attn"))
-    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "2.8.3")
-    monkeypatch.setattr(gpu, "flash_attention", lambda: print if takes else None)
-    check = checks.flash_attn()
-    assert (check.state, "does not support this GPU" in check.detail) == ("ok", not takes)
-    assert "2.8.3" in check.detail
 
 
 def test_an_unknown_model_fails_with_what_names_it_and_the_rest_is_checked(
@@ -92,7 +75,7 @@ def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(f"{name}: undefined symbol")
 
     monkeypatch.setattr(checks.importlib, "import_module", broken)
-    for run in (checks.torch, checks.tokenizer, checks.weights_reader, checks.grammar, checks.device, checks.kernels):
+    for run in (*checks.CHECKS[1:6], checks.kernels):
         check = run()
         assert (check.state, check.mend) == ("fail", checks.REINSTALL)
 
@@ -107,33 +90,6 @@ def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pyt
     assert checks.kernels().state == "ok"
 
 
-@pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
-def test_the_kernels_report_their_instruction_set(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: compiling.InstructionSet
-) -> None:
-    monkeypatch.setattr(native, "supported", lambda: [instructions])
-    check = checks.kernels()
-    assert check.state == "ok"
-    assert check.detail.startswith(f"compiled for {instructions.name}, in {cache}")
-
-
-@pytest.mark.parametrize(
-    ("flags", "state", "detail"),
-    [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
-    ids=["fast", "old"],
-)
-def test_the_instructions_of_the_cpu_are_read_from_cpuinfo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, state: str, detail: str
-) -> None:
-    info = tmp_path / "cpuinfo"
-    info.write_text(f"flags\t\t: {flags}\n")
-    monkeypatch.setattr(checks, "CPU_INFO", info)
-    monkeypatch.setattr(checks.platform, "machine", lambda: "x86_64")
-    check = checks.instructions()
-    assert check.state == state
-    assert check.detail.startswith(detail)
-
-
 def test_the_reader_of_a_file_is_named_with_its_devices(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,25 +100,3 @@ def test_the_reader_of_a_file_is_named_with_its_devices(
         assert found.state == "ok"
         assert said in found.detail
     assert "CPU" in found.detail
-
-
-def test_the_device_and_the_time_of_a_line_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LACUNA_MODEL", models.LARGE_MODEL)
-    monkeypatch.setattr(machine, "free_on_gpu", lambda: 0)
-    assert checks.reader().detail == "Lacuna's own layers on cpu, not measured"
-    measuring.learn(420.0, models.LARGE_WEIGHTS)
-    assert checks.reader().detail == "Lacuna's own layers on cpu, 0.42 s a line"
-
-
-def test_a_reader_that_is_missing_is_named_with_what_installs_it(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LACUNA_MODEL", str(shapes.write(tmp_path / "other.gguf", "gemma")))
-    monkeypatch.setenv("LACUNA_LIBLLAMA", str(tmp_path / "no.so"))
-    library.library.cache_clear()
-    try:
-        found = checks.reader()
-    finally:
-        library.library.cache_clear()
-    assert found.state == "fail"
-    assert "no.so is no libllama" in f"{found.detail} {found.mend}"

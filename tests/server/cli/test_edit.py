@@ -5,11 +5,10 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import MORE_TOKENS, EditLines, InfillRequest, InfillResult, Status
+from lacuna_model.core.params import MORE_TOKENS, EditLines, Status
 from lacuna_server.cli import edit as command
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
@@ -76,13 +75,6 @@ def test_a_place_of_a_refactor_whose_text_has_a_warning_stays(
     assert file.read_text() == "x = a.get(1)\n\nz = 5\n"
 
 
-def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    source.write_bytes(b"a = 1\r\nb = 2\nc = 3\n")
-    engine.fills = ("b = 20\n",)
-    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
-    assert source.read_bytes() == b"a = 1\r\nb = 20\nc = 3\n"
-
-
 def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills = ("b = 20\r\n",)
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")
@@ -136,22 +128,6 @@ def test_bad_input_is_one_line(
     assert (code, out, err.count("\n")) == (2, b"", 1)
     assert why in err
     assert engine.requests == []
-
-
-def test_a_file_that_changed_meanwhile_is_not_written(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = engine.fill
-
-    def fill(request: InfillRequest) -> InfillResult:
-        source.write_text("another text\n")
-        return msgspec.structs.replace(plain(request), fills=("b = 20\n",))
-
-    monkeypatch.setattr(engine, "fill", fill)
-    code, _, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
-    assert code == 2
-    assert "has changed since it was read; it was not written" in err
-    assert source.read_text() == "another text\n"
 
 
 def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:

@@ -12,9 +12,7 @@ from tests.server.refactor.bench import Scripted
 
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.cli import terminal
-from lacuna_server.cli.reviewing import Questions
-from lacuna_server.cli.terminal import HELP
+from lacuna_server.cli import reviewing, terminal
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
@@ -48,7 +46,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
         fills = [FileFill(source, rewrites) for source, rewrites in found]
         fill_files(fills, answer, lambda done: None)
         plan = Plan("title", tuple(fill.edits() for fill in fills))
-        accepted = Questions({fill.source.path: fill for fill in fills}, answer).ask(plan)
+        accepted = reviewing.ask(plan, {fill.source.path: fill for fill in fills}, answer)
         return accepted.files[0].rewritten(TEXT.encode()).decode() if accepted.files else TEXT
 
     return asked
@@ -74,17 +72,6 @@ def changed(*fills: str) -> str:
 )
 def test_keys_decide_about_places(ask: Callable[[str], str], answers: str, expected: tuple[str, str, str]) -> None:
     assert ask(answers) == changed(*expected)
-
-
-def test_each_question_has_a_counter_and_other_keys_show_the_help(
-    ask: Callable[[str], str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    ask("y\n?\nr\nr\nr\nn\ny\n")
-    out, err = capfd.readouterr()
-    assert [err.count(f"{number}/3 get({number}). Apply? [y, n, e, r, a, q, ?] ") for number in (1, 2, 3)] == [1, 5, 1]
-    assert err.count(HELP) == 1
-    assert err.count("lacuna: there is no other fill") == 1
-    assert out.count("+b = get(2, 7)") == out.count("+b = get(2, 8)") == out.count("+b = get(2, 9)") == 1
 
 
 def test_a_fill_is_edited_in_the_editor_of_the_user(

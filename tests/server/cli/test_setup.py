@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.editor_clients.neovim import BIN
 from tests.server.cli.test_main import run
-from tests.small_disk import small_disk
 
 from lacuna_model.hub import models
 
@@ -132,15 +131,6 @@ def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: di
         "lacuna: the hub cannot be reached",
     }
     assert run("setup", **machine, **nowhere).returncode == 0
-
-
-def test_without_space_it_is_one_line(machine: dict[str, str], tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 20) as disk:
-        ended = run("setup", "--yes", **machine | {"LACUNA_CACHE": str(disk)})
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"lacuna: no space left in {disk} (")
-    assert ended.stderr.endswith("; free some, or set LACUNA_CACHE to another folder\n")
-    assert ended.stderr.count("\n") == 1
 
 
 def test_the_model_follows_the_speed_that_the_small_one_measures(

@@ -8,7 +8,8 @@ import msgspec
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.fill import FileFill, fill_files
-from lacuna_server.refactor.places.gather import PatternMatch, by_readings
+from lacuna_server.refactor.places.gather import by_readings
+from lacuna_server.refactor.places.matching import PatternMatch
 from lacuna_server.refactor.places.pattern import readings
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits

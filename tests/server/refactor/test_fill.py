@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
-from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
+from lacuna_model.core.regions import MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
@@ -20,9 +20,9 @@ def calls(count: int, between: str = "") -> str:
     return "".join(f"x{index} = get({index})\n{between}" for index in range(count))
 
 
-def file_fill(source: Source, max_holes: int = MAX_GAPS) -> FileFill:
+def file_fill(source: Source) -> FileFill:
     ((_, rewrites),) = places(ADD, [source])[0]
-    return FileFill(source, rewrites, max_holes=max_holes)
+    return FileFill(source, rewrites)
 
 
 def run(fill: FileFill, answer: Scripted) -> FileEdits:
@@ -67,8 +67,6 @@ def test_a_request_has_only_places_that_fit_into_one_window(bench: Bench) -> Non
     answer = Scripted()
     run(file_fill(bench.source(calls(4, "#" * (MAX_SPAN_BYTES // 2) + "\n"))), answer)
     assert [len(request.regions) for request in answer.requests] == [2, 2]
-    run(file_fill(bench.source(calls(3)), max_holes=1), one := Scripted())
-    assert [len(request.regions) for request in one.requests] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("bad", [{0}, {3}, {7}, {2, 5}, {0, 1, 2, 3, 4, 5, 6, 7}])
@@ -100,17 +98,9 @@ def test_a_place_without_a_valid_fill_stays_as_it_was(bench: Bench, bad: set[int
 )
 def test_an_edit_that_would_break_the_file_is_left_out(bench: Bench, template: str, text: str) -> None:
     source = bench.source(text)
-    (edits,), _ = bench.edits(by_structure("get($$$ARGS)", template), [source])
-    assert edits.edits[-1].status == "failed"
-    compile(edits.rewritten(source.data), "code.py", "exec")
-
-
-def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
-    source, answer = bench.source("get(1)\n"), Scripted()
-    answer.sure = lambda region: 0.9 if region.start < 9 else 0.4
-    refactoring = by_structure("get($A)", "get($A, <<fill>>, <<fill>>)")
-    (edits,), _ = bench.edits(refactoring, [source], answer)
-    assert [edit.confidence for edit in edits.edits] == [0.4]
+    files, left_out = bench.edits(by_structure("get($$$ARGS)", template), [source])
+    assert left_out or files[0].edits[-1].status == "failed"
+    compile(files[0].rewritten(source.data) if files else text, "code.py", "exec")
 
 
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:

@@ -4,96 +4,20 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
-
-from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
 from lacuna_model.languages.registry import language_for, require_language
 from lacuna_server import files
-from lacuna_server.refactor.places.matching import Span, find
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span, find
 from lacuna_server.refactor.places.pattern import ParsedPattern
 from lacuna_server.refactor.places.source import Source
 
-ANY_DEPTH = "**"
-WHOLE = "MATCH"
 # The captures of a query that name the node to replace, or the node to put text before or after.
 ROLES = ("place", "before", "after")
-
-
-class Glob:
-    """A glob such as ``src/**/*.py``. An existing name with brackets in it is taken literally.
-
-    As in a shell, ``**`` follows no links and ``*`` matches no hidden names. A link that leads out of the folder in
-    which the glob begins (for a relative glob: and out of the current folder) is not followed; ``outside`` lists it.
-    ``folder`` is what it names without wildcards.
-    """
-
-    def __init__(self, pattern: str) -> None:
-        path = Path(pattern)
-        parts = list(path.parts[1:] if path.anchor else path.parts)
-        folder = Path(path.anchor)
-        while parts and (not glob.has_magic(parts[0]) or os.path.lexists(folder / parts[0])):
-            folder /= parts.pop(0)
-        self.folder = folder
-        self._parts = [
-            part for index, part in enumerate(parts) if part != ANY_DEPTH or parts[index - 1 : index] != [part]
-        ]
-        self._homes = {folder.resolve()} if path.anchor else {folder.resolve(), Path.cwd().resolve()}
-        self.outside: list[Path] = []
-        self._visited: set[tuple[Path, int]] = set()
-
-    def files(self) -> Iterator[Path]:
-        """Yields the regular files, folder by folder in the order of their names, each once."""
-        if self._parts:
-            self._visited.clear()
-            yield from self._below(self.folder, self._parts)
-
-    def _below(self, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-        # Several `**` lead to one folder in many ways.
-        if (folder, len(parts)) in self._visited:
-            return
-        self._visited.add((folder, len(parts)))
-        head, rest = parts[0], parts[1:]
-        if head == ANY_DEPTH and rest:
-            yield from self._below(folder, rest)
-        for name in _listed(folder):
-            path = folder / name
-            if not _names(head, name):
-                continue
-            if path.is_dir():
-                if (head == ANY_DEPTH or rest) and self._is_inside(path):
-                    if head != ANY_DEPTH:
-                        yield from self._below(path, rest)
-                    elif not path.is_symlink():
-                        yield from self._below(path, parts)
-            elif not rest and path.is_file() and self._is_inside(path):
-                yield path
-
-    def _is_inside(self, path: Path) -> bool:
-        target = path.resolve()
-        if path.is_symlink() and not any(target.is_relative_to(home) for home in self._homes):
-            self.outside.append(path)
-            return False
-        return True
-
-
-def _names(pattern: str, name: str) -> bool:
-    if name.startswith(".") and not pattern.startswith("."):
-        return False
-    return pattern == ANY_DEPTH or fnmatch(name, pattern)
-
-
-def _listed(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
 
 
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
@@ -166,31 +90,29 @@ def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[P
     elif path.exists():
         yield path
     else:
-        named = Glob(place)
-        begin = named.folder.resolve()
+        folder, found = _globbed(place)
+        begin = folder.resolve()
         root = next((root for root in roots if begin.is_relative_to(root)), begin)
+        homes = [begin] if path.anchor else [begin, Path.cwd()]
+        for one in found:
+            if admits(root, begin / one.relative_to(folder)):
+                if any(one.resolve().is_relative_to(home) for home in homes):
+                    yield one
+                else:
+                    left_out.append(f"{one} is a link out of the folder; it is not followed")
 
-        def is_open(found: Path) -> bool:
-            return admits(root, begin / found.relative_to(named.folder))
 
-        yield from filter(is_open, named.files())
-        outside = filter(is_open, named.outside)
-        left_out += [f"{link} is a link out of the folder; it is not followed" for link in outside]
-
-
-@dataclass(frozen=True, slots=True)
-class PatternMatch:
-    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
-
-    The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
-    ``broken`` tells that it has, or is in, a part that does not parse.
-    """
-
-    start: int
-    end: int
-    captures: Mapping[str, Span] = field(default_factory=dict)
-    tokens: tuple[tuple[Span, Span], ...] = ()
-    broken: bool = False
+def _globbed(place: str) -> tuple[Path, list[Path]]:
+    """Returns the folder that a glob begins in, and its files. An existing name with brackets in it is literal."""
+    path = Path(place)
+    folder, parts = Path(path.anchor), list(path.parts[1:] if path.anchor else path.parts)
+    while parts and (not glob.has_magic(parts[0]) or os.path.lexists(folder / parts[0])):
+        folder /= parts.pop(0)
+    rest = "/".join(parts + ["*"] * (parts[-1:] == ["**"]))
+    try:
+        return folder, sorted({file for file in folder.glob(rest) if file.is_file()} if rest else ())
+    except ValueError as error:
+        raise RequestError(f"{place}: {error}") from error
 
 
 def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:
@@ -199,9 +121,7 @@ def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternM
     for reading in group:
         if all(word in source.data for word in reading.words()):
             for found in find(reading, source.tree, source.data, source.language):
-                captures = {WHOLE: (found.start, found.end)} | found.captures
-                match = PatternMatch(found.start, found.end, captures, found.tokens, found.broken)
-                places.setdefault((found.start, found.end), match)
+                places.setdefault((found.start, found.end), found)
     chosen: list[PatternMatch] = []
     for match in sorted(places.values(), key=lambda match: (match.start, -match.end)):
         last = chosen[-1] if chosen else None
@@ -237,11 +157,6 @@ def by_ranges(source: Source, spans: Sequence[Span]) -> list[PatternMatch]:
             line, column = source.position(after[0])
             raise RequestError(f"the ranges of {source.path} overlap at {line}:{column}")
     return [PatternMatch(start, end, {WHOLE: (start, end)}) for start, end in ordered]
-
-
-def span(node: Node) -> Span:
-    """Returns the byte span of a tree-sitter node."""
-    return node.start_byte, node.end_byte
 
 
 def _query_match(spans: dict[str, Span]) -> PatternMatch:

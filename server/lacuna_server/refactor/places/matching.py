@@ -5,7 +5,7 @@ tokens that the pattern does not name, such as ``async``; these are in no piece 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
@@ -23,6 +23,8 @@ from lacuna_server.refactor.places.pattern import (
 )
 
 Span: TypeAlias = tuple[int, int]
+# The name of all of a place.
+WHOLE = "MATCH"
 
 CLOSERS = frozenset((")", "]", "}", ">", "|"))
 # Nodes whose meaning a comma at the end changes.
@@ -38,17 +40,17 @@ TOKENS = "token_tree"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlace:
-    """A place in bytes of the text.
+class PatternMatch:
+    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
 
-    ``tokens`` has the span of each token and metavariable, after its span in the pattern; ``captures`` the pieces by
-    name; ``nodes`` are the nodes of the place. ``broken`` tells that it is in, or has, a part that does not parse.
+    The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
+    ``broken`` tells that it has a part that does not parse.
     """
 
     start: int
     end: int
-    tokens: tuple[tuple[Span, Span], ...]
-    captures: dict[str, Span] = field(default_factory=dict)
+    captures: Mapping[str, Span] = field(default_factory=dict)
+    tokens: tuple[tuple[Span, Span], ...] = ()
     broken: bool = False
 
 
@@ -72,7 +74,7 @@ class _State:
         return found[::-1]
 
 
-def find(reading: ParsedPattern, tree: Tree, data: bytes, language: Language) -> list[FoundPlace]:
+def find(reading: ParsedPattern, tree: Tree, data: bytes, language: Language) -> list[PatternMatch]:
     """Returns the places of a reading in the tree of ``data``, including nested ones, in the order of the text."""
     matcher, found = _Matcher(data, line_ended=language.name in LINE_ENDED), []
     for node in _candidates(reading.roots[0], tree, language):
@@ -93,7 +95,7 @@ def _query(language: Language, kind: str) -> Query:
     return Query(language.grammar(), f"{kind} @place")
 
 
-def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> FoundPlace | None:
+def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> PatternMatch | None:
     """Returns the place of what was matched from ``node`` on, which is the whole place if it is ``alone``."""
     tokens = [(leaf, span) for leaf, span in state.all() if not leaf.supplied]
     shown = [span for _, span in tokens if span[0] < span[1]]
@@ -104,15 +106,8 @@ def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> FoundPlace
     end = shown[-1][1]
     if alone and data[end : node.end_byte].strip(b" \t\r\n;,"):
         end = node.end_byte
-    return FoundPlace(node.start_byte, end, spans, captures, node.has_error or _within_error(node))
-
-
-def _within_error(node: Node) -> bool:
-    """Returns whether a node is in an error, at an end of what was read there: what stands beside may belong to it."""
-    part, around = node, node.parent
-    while around is not None and not around.is_error:
-        part, around = around, around.parent
-    return around is not None and (part.start_byte == node.start_byte or part.end_byte == node.end_byte)
+    captures[WHOLE] = node.start_byte, end
+    return PatternMatch(node.start_byte, end, captures, spans, node.has_error)
 
 
 class _Matcher:

@@ -154,11 +154,6 @@ class Source:
         found = BYTE_LINE_END.search(self.data, offset)
         return self.slice(offset, found.start() if found else len(self.data))
 
-    def next_line(self, offset: int) -> int:
-        """Returns the byte offset at which the next line begins."""
-        found = BYTE_LINE_END.search(self.data, offset)
-        return found.end() if found else len(self.data)
-
     def indent_at(self, offset: int) -> str:
         """Returns the indentation of the line of a byte offset."""
         return indentation(self.lead(offset), " \t")

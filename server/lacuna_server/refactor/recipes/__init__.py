@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch, by_query, query_names
+from lacuna_server.refactor.places.gather import by_query, query_names
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
 from lacuna_server.refactor.rewriting.expand import rewrites

@@ -1,14 +1,12 @@
 """The part of a place that changes, and the comments that are carried along."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lacuna_model.text.diff import num_common, num_common_end
 from lacuna_model.text.lines import indentation, step
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, MetaVariable, Piece, Template, first_line, parse_template
 
@@ -158,154 +156,66 @@ def _bounds(token: Token, pattern: bytes) -> bool:
     return first < last and not pattern[start:end].startswith(b"$$$") and pattern[start:end] != b","
 
 
-# The place of a comment: before its piece, or on a line above it; directly after the piece, after the separator that
-# follows it, at the end of the template's line, or after the piece with the rest on a new line.
-Place: TypeAlias = Literal["in front", "above", "behind", "separator", "line end", "break"]
-
-SEPARATORS = re.compile(rb"[\s,;]*")
-SEPARATOR = re.compile(r"[ \t]*[,;]")
-OPEN, CLOSED = ("(", "[", "{", ","), (")", "]", "}")
 # Text that does not count when pattern and match differ in it: separators, brackets, the end of a continued line.
 PASSED_OVER = re.compile(rb"[\s,;()\\]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
-    """A comment and the blanks before it; ``to_line_end`` tells that no other text may follow it on its line."""
-
-    start: int
-    end: int
-    lead: str
-    to_line_end: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Carried:
-    """A match, what changes of it, and for each of its pieces by name the comments that move together with it."""
+    """A match, what changes of it, and the comment that goes to the end of its line ("": none)."""
 
     match: PatternMatch
     change: ChangedPart
-    beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
+    comment: str = ""
 
 
 def carried(source: Source, match: PatternMatch, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
-    """Returns the match with its comments, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
+    """Returns what changes of a match, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match, whole(match, template))
     change = changed(source, match, template) if narrow else whole(match, template)
-    if _loose(source, match, change):  # a comment needs all of the template to find its place
+    if _loose(source, match, change):
+        match = _widened(source, match, template)
         change = whole(match, template)
-    lost = _lost(source, match, change)
-    if lost:
+    loose = [source.slice(*one) for one in _loose(source, match, change)]
+    ends_line = len(loose) == 1 and loose[0].encode().startswith(source.language.lexicon.line_comment)
+    if loose and (not ends_line or source.rest(match.end).strip()):
+        said = first_line(loose[0])
+        return LeftOut(match.start, f"the template has no place for its comment {said!r}; not changed")
+    if lost := _lost(source, match, change):
         return LeftOut(match.start, f"the pattern does not name its {lost!r}, which would be lost; not changed")
-    return _Homes(source, match, template, change).all()
+    return Carried(match, change, "".join(loose))
 
 
-class _Homes:
-    """Finds a place for each comment of a match, except those inside a piece that the template uses."""
-
-    def __init__(self, source: Source, match: PatternMatch, template: Template, change: ChangedPart) -> None:
-        self._source, self._match, self._parts, self._change = source, match, template.parts, change
-        self._uses: dict[str, int] = {}
-        for index, part in enumerate(template.parts):
-            if isinstance(part, MetaVariable):
-                self._uses.setdefault(part.name, index)
-        self._pieces = sorted(
-            (span, name) for name, span in match.captures.items() if name != WHOLE and span[0] < span[1]
-        )
-        self._line_end_taken = False
-        self._comments = source.comments_within(change.start, change.end)
-
-    def all(self) -> Carried | LeftOut:
-        """Returns the match with all comments; LeftOut where one has no place."""
-        found: dict[str, list[tuple[Comment, Place]]] = {}
-        for span in self._comments:
-            if any(start <= span[0] and span[1] <= end and name in self._uses for (start, end), name in self._pieces):
-                continue
-            comment = self._comment(span)
-            home = next((home for home in self._homes(comment) if home), None)
-            if home is None:
-                said = first_line(self._source.slice(*span))
-                return LeftOut(self._match.start, f"the template has no place for its comment {said!r}; not changed")
-            name, place = home
-            self._line_end_taken = self._line_end_taken or place == "line end"
-            found.setdefault(name, []).append((comment, place))
-        return Carried(self._match, self._change, found)
-
-    def _comment(self, span: Span) -> Comment:
-        lead = self._source.lead(span[0])
-        blanks = lead[len(lead.rstrip(" \t")) :]
-        return Comment(*span, blanks if lead.strip() and blanks else " ", self._source.is_line_comment(span))
-
-    def _homes(self, comment: Comment) -> Iterator[tuple[str, Place] | None]:
-        """Yields the places that a comment can have, best first; None for a side without a place."""
-        marks = self._source.language.lexicon.line_comment
-        if comment.to_line_end and not self._source.data[comment.start : comment.end].startswith(marks):
-            return  # a comment that has to begin its line
-        left = max((piece for piece in self._pieces if piece[0][1] <= comment.start), default=None)
-        right = min((piece for piece in self._pieces if piece[0][0] >= comment.end), default=None)
-        sides = []
-        if right and self._blank(comment.end, right[0][0]):
-            sides.append((self._before, right[1]))
-        if left and self._separated(left[0][1], comment.start):
-            sides.append((self._behind, left[1]))
-        if self._source.lead(comment.start).strip() and not self._source.rest(comment.end).strip():
-            sides.reverse()
-        for side, name in sides:
-            if name not in self._uses:
-                return  # the comment belongs to a piece that the template drops
-            yield side(comment, name)
-
-    def _before(self, comment: Comment, name: str) -> tuple[str, Place] | None:
-        index = self._uses[name]
-        if not (comment.to_line_end or b"\n" in self._source.data[comment.start : comment.end]):
-            return name, "in front"
-        head = self._parts[index - 1] if index else "\n"
-        if not isinstance(head, str):
-            return None
-        if not index and self._source.lead(self._match.start).strip():
-            return None
-        if not head.rpartition("\n")[2].strip() and "\n" in head:
-            return name, "above"
-        return (name, "in front") if head.rstrip().endswith(OPEN) else None
-
-    def _behind(self, comment: Comment, name: str) -> tuple[str, Place] | None:
-        if not comment.to_line_end:
-            return name, "behind"
-        following = self._parts[self._uses[name] + 1 :]
-        literal = following[0] if following and isinstance(following[0], str) else ""
-        if SEPARATOR.match(literal):
-            return name, "separator"
-        ends = any(isinstance(part, str) and "\n" in part for part in following)
-        if (ends or not self._source.rest(self._match.end).strip()) and not self._line_end_taken:
-            return name, "line end"
-        return (name, "break") if literal.lstrip().startswith(CLOSED) else None
-
-    def _blank(self, start: int, end: int) -> bool:
-        return not self._code(start, end).strip()
-
-    def _separated(self, start: int, end: int) -> bool:
-        return SEPARATORS.fullmatch(self._code(start, end)) is not None
-
-    def _code(self, start: int, end: int) -> bytes:
-        """Returns the bytes between two offsets, with comments replaced by a blank."""
-        data, position, out = self._source.data, start, b""
-        for comment in self._comments:
-            if start <= comment[0] and comment[1] <= end:
-                out += data[position : comment[0]] + b" "
-                position = comment[1]
-        return out + data[position:end]
-
-
-def _loose(source: Source, match: PatternMatch, change: ChangedPart) -> bool:
-    """Returns whether a comment of the change is in none of the pieces that the template uses."""
+def _loose(source: Source, match: PatternMatch, change: ChangedPart) -> list[Span]:
+    """Returns the comments of the change that are in none of the pieces that the template uses."""
     used = {part.name for part in change.parts if isinstance(part, MetaVariable)}
     pieces = [span for name, span in match.captures.items() if name in used]
-    return not all(
-        any(start <= comment[0] and comment[1] <= end for start, end in pieces)
-        for comment in source.comments_within(change.start, change.end)
-    )
+    comments = source.comments_within(change.start, change.end)
+    return [one for one in comments if not any(start <= one[0] and one[1] <= end for start, end in pieces)]
+
+
+def _widened(source: Source, match: PatternMatch, template: Template) -> PatternMatch:
+    """Returns a match whose pieces have the comments beside them: those within a line, and before any number of nodes.
+
+    A comment belongs to the piece behind it, else to the one before it.
+    """
+    data, captures = source.data, dict(match.captures)
+    for part in template.parts:
+        if not isinstance(part, MetaVariable) or part.name not in captures:
+            continue
+        start, end = captures[part.name]
+        loose = _loose(source, match, whole(match, template))
+        inline = [one for one in loose if not source.is_line_comment(one)]
+        for comment in reversed(loose if part.many else inline):
+            if comment[1] <= start < end and not data[comment[1] : start].strip():
+                start = comment[0]
+        for comment in inline:
+            if start < end <= comment[0] and not data[end : comment[0]].strip():
+                end = comment[1]
+        captures[part.name] = start, end
+    return replace(match, captures=captures)
 
 
 def _lost(source: Source, match: PatternMatch, change: ChangedPart) -> str:

@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch
-from lacuna_server.refactor.places.matching import COUNTING, Span
+from lacuna_model.text.lines import BYTE_LINE_END, LINE_END
+from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried, ended, whole, with_end
+from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.rewrite import (
     TOO_DEEP,
@@ -28,8 +27,6 @@ from lacuna_server.refactor.rewriting.rewrite import (
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
-# The separator that a list needs before a line break, by language.
-TRAILING = {"go": ","}
 # Template lines that begin inside a string of the template, each as a text part and the number of a line in it.
 Kept: TypeAlias = frozenset[tuple[str, int]]
 
@@ -45,11 +42,12 @@ def rewrites(
     """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
-    left out where a comment, or a token that the pattern does not name, would be lost; with ``replaced`` they may be
-    lost. It is also left out where, with the template, the code in or around it would be read otherwise.
+    left out where a comment, or a token that the pattern does not name, would be lost, or where the code in or around
+    it would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
+    replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     kept = _kept_template_lines(template, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []
@@ -137,15 +135,13 @@ class _Expansion:
         base: str | None = None,
     ) -> None:
         self._source, self._template, self._kept = source, template, kept
-        self._match, self._change, self._inner = item.match, item.change, inner
-        self._beside = dict(item.beside)
+        self._match, self._change, self._inner, self._comment = item.match, item.change, inner, item.comment
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
         self._lead = ""
         self._opens_line = True
         self._parts: list[Part] = []
         self.pieces: list[PieceSpan] = []
-        self._waiting: list[tuple[Comment, Place]] = []
         self._line_due: str | None = None  # the indentation of the line that must follow, if one must
 
     def parts(self) -> tuple[Part, ...]:
@@ -161,8 +157,8 @@ class _Expansion:
             self._opens_line = self._match.start == self._change.start
             self._expand(self._change.parts)
             self._stays(self._change.end, self._match.end)
-        if self._waiting:
-            self._close_line(self._comments_to_line_end())
+        if self._comment:
+            self._close_line(f"  {self._comment}")
         return tuple(self._parts)
 
     def _stays(self, start: int, end: int) -> None:
@@ -216,9 +212,9 @@ class _Expansion:
     def _literal(self, text: str, *, skip_comma: bool) -> None:
         lines = (LEADING_COMMA.sub("", text, count=1) if skip_comma else text).split("\n")
         first_number = text.count("\n") + 1 - len(lines)
-        out = self._behind_comments(lines[0], ends=len(lines) > 1)
+        out = lines[0]
         for number, line in enumerate(lines[1:], start=1):
-            out += self._comments_to_line_end() + self._source.newline
+            out += self._source.newline
             bare = line.lstrip(" \t")
             if (text, first_number + number) in self._kept:
                 out += line
@@ -227,32 +223,6 @@ class _Expansion:
                 out += self._base + self._lead + bare
         self._opens_line = not lines[-1].strip() and (len(lines) > 1 or self._opens_line)
         self._put(out)
-
-    def _behind_comments(self, line: str, *, ends: bool) -> str:
-        """Returns the template text after a piece on its line, preceded by the piece's waiting comments.
-
-        ``ends`` tells that the template's line ends with ``line``.
-        """
-        for comment, place in reversed(self._waiting):
-            if place == "line end":
-                continue
-            separator = SEPARATOR.match(line) if place == "separator" else None
-            line = line[separator.end() :] if separator else line
-            indent = self._moved_indent(self._source.next_line(comment.end)) if separator else self._base + self._lead
-            comma = separator[0] if separator else TRAILING.get(self._source.language.name, "")
-            line_end = "" if ends and not line.strip() else self._source.newline + indent
-            line = comma + self._text(comment) + line_end + line.lstrip(" \t")
-        self._waiting = [waiting for waiting in self._waiting if waiting[1] == "line end"]
-        return line
-
-    def _comments_to_line_end(self) -> str:
-        """Returns the comments that wait for the end of a line, and forgets them."""
-        out = "".join(self._text(comment) for comment, _ in self._waiting)
-        self._waiting = []
-        return out
-
-    def _text(self, comment: Comment) -> str:
-        return comment.lead + self._source.slice(comment.start, comment.end)
 
     def _in_units(self, lead: str) -> str:
         """Converts the indentation of a template line to the file's unit of indentation."""
@@ -273,8 +243,7 @@ class _Expansion:
     def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
-        beside = self._beside.pop(variable.name, ())
-        start = self._in_front(beside, start, end)
+        start = self._in_front(start, end)
         begun = len(self._parts)
         if variable.many:
             taken_care_of = self._nodes(start, end, comma=comma, breaks=breaks)
@@ -282,23 +251,13 @@ class _Expansion:
             taken_care_of = self._piece(start, end)
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
-        for comment, place in beside:
-            if place == "behind":
-                self._put(self._text(comment))
-            elif place not in ("in front", "above"):
-                self._waiting.append((comment, place))
         return taken_care_of
 
-    def _in_front(self, beside: Sequence[tuple[Comment, Place]], start: int, end: int) -> int:
-        """Appends the comments before a piece, or before its nodes, on separate lines where they need them.
+    def _in_front(self, start: int, end: int) -> int:
+        """Appends the comment that a piece begins with behind code on a line of its own, if it ends its line.
 
         Returns the byte offset at which the rest of the piece begins.
         """
-        for comment, place in beside:
-            if place == "above":
-                self._close_line(self._source.slice(comment.start, comment.end))
-            elif place == "in front":
-                return comment.start
         first = self._source.comment_at(start)
         if self._opens_line and first and self._source.lead(start).strip() and not self._source.rest(first[1]).strip():
             self._close_line(self._source.slice(*first))
@@ -388,11 +347,6 @@ class _Expansion:
                 position = line + len(old.encode())
                 out += new
         return out + self._source.slice(position, end)
-
-    def _moved_indent(self, offset: int) -> str:
-        """Returns the new indentation of the line that begins at a byte offset of the file."""
-        line = self._source.rest(offset)
-        return _indented(indentation(line), self._from, self._base)
 
 
 def _indented(indent: str, old: str, new: str) -> str:

@@ -19,6 +19,7 @@ from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, LeftOut, Part, Rewrite
 
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
+BROKEN = "with the template, the code at this place does not parse; not changed"
 # What stands for a hole until it is filled.
 FILLED = "x"
 # Languages without operators, and those without brackets around an expression.
@@ -128,14 +129,16 @@ class Fitting:
             return replace(rewrite, parts=_written(trial, pieces)[0])
         if (block := self._as_block(rewrite)) and self._verdict(block, _Trial(block.parts), ()).good:
             return block
-        if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
+        if first.broken and not rewrite.holes:
+            return LeftOut(rewrite.start, BROKEN)
+        if rewrite.holes or (first.listed and not first.around and not first.pieces):
             return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
 
     def _mended(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Trial | None:
         """Returns a trial with brackets around one more piece, or all of them, which does not break the file.
 
-        What breaks it, as ``-`` before a ``lambda`` of Python does, may be no piece to the parser.
+        What breaks it, as ``-`` before a ``lambda`` of Python or ``.b`` behind a string of Lua, may be no piece then.
         """
         single = frozenset(index for index, piece in enumerate(pieces) if not piece.many) - trial.bracketed
         for more in [*(frozenset((index,)) for index in sorted(single)), single]:
@@ -185,9 +188,6 @@ class Fitting:
             if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
                 wrong.add(index)
         around, listed = self._same_around(rewrite, tree, data, offsets[-1])
-        if around and parts and not self._is_one(parts):  # several statements must not be read as one
-            run = _around(tree, rewrite.start, offsets[-1], data)[1]
-            around = len(run) != 1 or run[0].type == "block"
         broken = tree.root_node.has_error > self._source.tree.root_node.has_error
         return _Verdict(frozenset(wrong), not around, listed, broken)
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_server.refactor.places.gather import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.gather import by_query, by_ranges, by_readings, query_names
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, readings
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
@@ -42,8 +41,6 @@ class Refactoring:
     reads_trees: bool = True
     # Says what was looked for, where no file has a place.
     unfound: Callable[[Sequence[Source]], str] = lambda sources: ""
-    # Finds the places where nothing of them is kept, so that none is left out for what it would lose.
-    find_whole: Callable[[Sequence[Source]], Iterable[Found]] | None = None
 
 
 def by_structure(pattern: str, template: str) -> Refactoring:
@@ -53,7 +50,7 @@ def by_structure(pattern: str, template: str) -> Refactoring:
     """
     parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
 
-    def find(sources: Sequence[Source], *, replaced: bool = False) -> Iterable[Found]:
+    def find(sources: Sequence[Source]) -> Iterable[Found]:
         for group in _readings(pattern, sources):
             found = [(source, _places(source, group)) for source in sources]
             if any(isinstance(matches, list) and matches for _, matches in found):
@@ -67,20 +64,14 @@ def by_structure(pattern: str, template: str) -> Refactoring:
                 continue
             yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
             sound = [match for match in matches if not match.broken]
-            yield from ((source, item) for item in rewrites(source, sound, parsed, replaced=replaced))
+            yield from ((source, item) for item in rewrites(source, sound, parsed))
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
         kinds = dict.fromkeys(f"{one.kind} ({one.context})" for one in first)
         return f"no place matches the pattern, read as {' or '.join(kinds)}" if kinds else ""
 
-    return Refactoring(
-        f"{pattern} → {template}",
-        find,
-        reads_trees=False,
-        unfound=unfound,
-        find_whole=partial(find, replaced=True),
-    )
+    return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
 
 
 def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[ParsedPattern, ...], ...]:
@@ -112,8 +103,7 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         for source in sources:
-            for item in rewrites(source, by_query(source, query), parsed, replaced=not parsed.names):
-                yield source, item
+            yield from ((source, item) for item in rewrites(source, by_query(source, query), parsed))
 
     return Refactoring(f"query → {template}", find, frozenset({language}))
 
@@ -124,8 +114,8 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         for source in sources:
-            for item in rewrites(source, by_ranges(source, spans.get(source.path, ())), parsed, replaced=True):
-                yield source, item
+            matches = by_ranges(source, spans.get(source.path, ()))
+            yield from ((source, item) for item in rewrites(source, matches, parsed, replaced=True))
 
     return Refactoring(f"ranges → {template}", find)
 
@@ -139,7 +129,7 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         lines: dict[str, tuple[Source, list[Span]]] = {}
-        for source, item in (refactoring.find_whole or refactoring.find)(sources):
+        for source, item in refactoring.find(sources):
             if isinstance(item, LeftOut):
                 yield source, item
             elif not item.support:

@@ -1,20 +1,12 @@
-import errno
-import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.gather import (
-    WHOLE,
-    PatternMatch,
-    by_query,
-    gather,
-    query_names,
-)
+from lacuna_server.refactor.places.gather import by_query, gather, query_names
+from lacuna_server.refactor.places.matching import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
 
 CODE = """\
@@ -70,22 +62,6 @@ def test_a_file_that_is_named_explicitly_is_included(project: Path) -> None:
         gather(["nowhere"])
     with pytest.raises(RequestError, match="unknown language 'klingon'"):
         gather(["a.py"], forced="klingon")
-
-
-def test_a_file_that_cannot_be_read_does_not_stop_the_folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Path.open
-
-    def refused(path: Path, *arguments: Any) -> Any:  # root may read any file
-        if path.name == "b.py":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return read(path, *arguments)
-
-    monkeypatch.setattr(Path, "open", refused)
-    sources, left_out = gather(["."], ["python"])
-    assert [source.path for source in sources] == ["a.py"]
-    assert "lib/b.py cannot be read: Permission denied" in left_out
-    with pytest.raises(PermissionError):
-        gather(["lib/b.py"])
 
 
 def piece(source: Source, match: PatternMatch, name: str) -> str:

@@ -1,10 +1,29 @@
 import pytest
 import yaml
 from tests.server.refactor.bench import Bench
-from tests.server.refactor.real_files import WRAPS
 
 from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
+# By language: a query for the nodes to wrap, and the template that wraps them.
+WRAPS = {
+    "python": ("[(if_statement) (for_statement) (function_definition) (expression_statement)]", "if x:\n    $MATCH"),
+    "javascript": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    "typescript": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    "tsx": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    "go": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    "rust": ("[(expression_statement) (let_declaration)]", "{\n    $MATCH\n}"),
+    "java": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
+    "c": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
+    "cpp": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
+    "csharp": ("[(if_statement) (expression_statement)]", "if (x) {\n    $MATCH\n}"),
+    "ruby": ("[(method) (if) (class)]", "if x\n  $MATCH\nend"),
+    "php": ("[(if_statement) (expression_statement) (echo_statement)]", "if (x) {\n    $MATCH\n}"),
+    "bash": ("[(if_statement) (redirected_statement) (for_statement)]", "if x; then\n    $MATCH\nfi"),
+    "lua": ("[(if_statement) (assignment_statement) (function_declaration)]", "do\n    $MATCH\nend"),
+    "css": ("(rule_set)", "@media x {\n    $MATCH\n}"),
+    "html": ("(element)", "<x>\n    $MATCH\n</x>"),
+    "json": ("(object)", "[\n    $MATCH\n]"),
+}
 # By file name: a text with a statement to wrap, and a piece of it whose lines must keep their indentation.
 KEPT = {
     "fstring.py": ('if a:\n    b = f"""p\n  {q\n  + 1}\n    r"""\n', "\n  {q\n  + 1}"),

@@ -1,5 +1,3 @@
-import logging
-
 import pytest
 from tests.server.refactor.bench import Bench, Scripted, marked
 
@@ -62,12 +60,3 @@ CALL = '«print(1)→logger.debug("%s", 1)»'
 def test_the_logger_of_the_module_is_reused_or_added(bench: Bench, text: str) -> None:
     before, after = marked(text)
     assert bench.apply(REPLACE, before, answer=INFO) == after
-
-
-def test_the_level_is_filled_from_a_regex_that_depends_on_the_surrounding_code(bench: Bench) -> None:
-    answer = Scripted(lambda region: "error")
-    text = "import logging\nlogger = logging.getLogger()\ntry:\n    print(1)\nexcept OSError:\n    print(2)\n"
-    bench.edits(REPLACE, [bench.source(text)], answer)
-    levels = [region.regex for request in answer.requests for region in request.regions]
-    assert levels == ["debug|info|warning|error", "warning|error|exception"]
-    assert all(hasattr(logging.Logger, level) for choice in levels for level in choice.split("|"))

@@ -2,9 +2,7 @@ import pytest
 from tests.server.refactor.bench import Bench, Scripted
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.recipes import by_recipe
-from lacuna_server.refactor.recipes.parameter import EXPRESSION
 
 FILLED = Scripted(lambda region: "30")
 
@@ -19,9 +17,7 @@ def add(parameter: str = "timeout: float", function: str = "f", **settings: str)
         ("def f(): pass\n", "def f(timeout: float): pass\n", "timeout: float"),
         ("def f(a, b,): pass\n", "def f(a, b, timeout: float,): pass\n", "timeout: float"),
         ("def f(a, b=1): pass\n", "def f(a, b=1, *, timeout: float): pass\n", "timeout: float"),
-        ("def f(a, b: int = 1): pass\n", "def f(a, b: int = 1, t=2): pass\n", "t=2"),
         ("def f(a, *b, **c): pass\n", "def f(a, *b, timeout: float, **c): pass\n", "timeout: float"),
-        ("def f(**c): pass\n", "def f(timeout: float, **c): pass\n", "timeout: float"),
         ("def f(a, /, b, *, c): pass\n", "def f(a, /, b, *, c, timeout: float): pass\n", "timeout: float"),
         ("def f(\n    a,  # one\n): pass\n", "def f(\n    a, timeout: float,  # one\n): pass\n", "timeout: float"),
     ],
@@ -38,7 +34,6 @@ def test_the_parameter_is_added_to_the_definition(bench: Bench, before: str, aft
         ("f(1,)", "f(1, timeout=30,)"),
         ("self.f(1)", "self.f(1, timeout=30)"),
         ("f(1, timeout=2)", "f(1, timeout=2)"),
-        ("g(f)", "g(f)"),
         ("f(f(1))", "f(f(1, timeout=30), timeout=30)"),
         ("f(\n    1,  # one\n)", "f(\n    1, timeout=30,  # one\n)"),
     ],
@@ -94,11 +89,3 @@ def test_bad_settings_are_refused_with_the_reason(bench: Bench, settings: dict[s
     with pytest.raises(RequestError, match=message) as caught:
         bench.edits(by_recipe("parameter", settings), [source])
     assert "\n" not in str(caught.value)
-
-
-def test_a_fill_is_one_expression() -> None:
-    grammar = regex_grammar(EXPRESSION)
-    for text in ("self.timeout", "f(a, b)", "'x'", "-1.5", "[1, 2]", "None", "{}"):
-        assert grammar.matches(text.encode()), text
-    for text in ("1, 2", "a=1", "f(", ""):
-        assert not grammar.matches(text.encode()), text

