@@ -13,7 +13,7 @@ from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.completions import completions as completions_of
-from lacuna_model.syntax.document import Document, Tolerance, parses
+from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.faults import Fault, tree_faults
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.sides import sides_of
@@ -193,8 +193,7 @@ class Others:
         text, ends = _begun(self._text, self._regions, neutral)
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         is_strict = strict or self.are_sound or self._are_chosen
-        tolerance = Tolerance.NONE if is_strict else Tolerance.APART
-        document = Document(text, spans, self._language, self._clock, tolerance=tolerance)
+        document = Document(text, spans, self._language, self._clock, strict=is_strict)
         return document.check_fresh([one.encode() for one in fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
