@@ -17,7 +17,6 @@ from lacuna_model.syntax.faults import (
     Splice,
     all_faults,
     carried_over,
-    identifier_faults,
     indentation_faults,
     tree_faults,
 )
@@ -169,10 +168,10 @@ class Document:
         near = beside + [(one.start_byte, one.end_byte) for one in self._edited(fills).changed_ranges(tree)]
         if self.language.lexicon.columns and (faults := self._unknown(indentation_faults(tree, text, near), fills)):
             return faults
-        faults = identifier_faults(filled)
-        if not faults and self._placement is not None and tree.root_node.has_error:
+        faults = frozenset[Fault]()
+        if self._placement is not None and tree.root_node.has_error:
             faults = self._placement.faults(filled, self._original, spans, spans)  # what errors are nearby is misplaced
-        elif not faults and self._placement is not None:
+        elif self._placement is not None:
             is_sound = self._base_tree is not None
             faults = self._placement.faults(filled, self._original, near if is_sound else None, beside)
         faults = faults or frozenset(torn(filled, self._kept))

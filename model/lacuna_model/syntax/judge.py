@@ -12,7 +12,14 @@ from itertools import islice
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.broken import Gap, as_good_as_neutral, is_broken_above, is_broken_anyway, is_cut_off, is_laid_out
+from lacuna_model.syntax.broken import (
+    Gap,
+    as_good_as_neutral,
+    is_broken_above,
+    is_broken_anyway,
+    is_cut_off,
+    is_laid_out,
+)
 from lacuna_model.syntax.columns import REACH, open_lines
 from lacuna_model.syntax.completions import completions, unseen
 from lacuna_model.syntax.document import Document

@@ -77,15 +77,6 @@ def test_indentation_is_checked() -> None:
         assert not document.check_fresh([text]).valid
 
 
-@pytest.mark.parametrize(
-    ("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False), ("f", True), ("\x7f", False)]
-)
-def test_a_name_with_a_symbol_or_a_control_character_is_invalid(name: str, sound: bool) -> None:
-    own = cut("javascript", b"let x = <>;\nlet y = '\xe2\x88\x92';\n")
-    assert own.check([name.encode()]).valid == own.check_fresh([name.encode()]).valid == sound
-    assert own.check([f"'{name}'".encode()]).valid
-
-
 def test_a_fill_with_which_no_parse_ends_is_refused() -> None:
     own = cut("tsx", b"const title = 1;\nexport const Box = () => <>;\n")
     for check in (own.check, own.check_fresh):
