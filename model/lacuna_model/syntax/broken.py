@@ -161,8 +161,13 @@ def is_broken_above(text: bytes, gap: Gap, language: Language) -> bool:
     return not (language.lexicon.columns or Reading(text[: gap[0]], language).is_read)
 
 
-def as_good_as_neutral(text: bytes, gap: Gap, language: Language, clock: Clock) -> Callable[[bytes], bool]:
-    """What tells whether a fill leaves no more errors than the empty gap, or than a neutral fill."""
+def as_good_as_neutral(
+    text: bytes, gap: Gap, language: Language, clock: Clock, *, reads: bool
+) -> Callable[[bytes], bool]:
+    """What tells whether a fill leaves no more errors than the empty gap, or than a neutral fill.
+
+    And whether it can be read (``reads``) behind what stands above, if that can.
+    """
     lexicon, counts, until = language.lexicon, _Counts(text, gap, language), work.mark(MAX_SECONDS)
     before, after, line = text[: gap[0]], text[gap[1] :], line_of(text, *gap)
     guesses = completions(sides_of(before, after, lexicon))(b"")
@@ -178,8 +183,12 @@ def as_good_as_neutral(text: bytes, gap: Gap, language: Language, clock: Clock) 
     end = lexicon.terminator if scan(line.head, lexicon).stack else b""  # a statement with open brackets may end
     allowed = allowed._replace(faults=max(bare.faults, allowed.faults, counts.of(fill + end).faults))
 
+    reading = Reading(before, language) if reads else None
+
     def is_as_good(fill: bytes) -> bool:
         try:
+            if reading is not None and reading.is_read and not reading.reads(fill + line.tail + b"\n"):
+                return False
             return not counts.of(fill).exceed(allowed)
         except UnparsableError:
             return False

@@ -68,10 +68,11 @@ class Judge:
         self._is_as_good: Callable[[bytes], bool] | None = None  # what is asked of a text that is broken
         if in_line and not strict and is_cut_off(text, gap, language.lexicon):  # its blocks are not the line's to end
             self._has_decided = True
-            self._count()
+            self._count(reads=True)
 
-    def _count(self) -> None:
-        self._is_as_good = as_good_as_neutral(self._text, self._gap, self._language, self._clock)
+    def _count(self, *, reads: bool) -> None:
+        given = self._text, self._gap, self._language, self._clock
+        self._is_as_good = as_good_as_neutral(*given, reads=reads)
         self._forget()
 
     def holds(self, fill: bytes) -> bool:
@@ -179,7 +180,7 @@ class Judge:
         given = self._text, self._gap, self._language
         lines = self._in_line and is_broken_anyway(*given)  # several lines may mend more than can be told
         if lines or self._document.has_lasting_errors or is_broken_above(*given):
-            self._count()
+            self._count(reads=not lines)
             yield
 
     def _forget(self) -> None:

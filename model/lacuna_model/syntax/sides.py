@@ -22,20 +22,6 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
-# The beginning of a block's head, by the text after the block.
-HEAD_OF = {
-    re.compile(pattern): head
-    for pattern, head in (
-        (rb"\s*(?:catch|finally)\b", b"try"),
-        (rb"\s*else\b", b"if"),
-        (rb"\s*while\b", b"do "),
-        (rb"\s*from\s*[\"']", b"import "),
-        (rb"\s*(?:(?://[^\n]*\n|#\[[^\]\n]*\])\s*)*(?:pub )?fn\b", b"fn x() "),
-        (rb"\{", b"x: struct "),
-        (rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})", b"x: x "),
-        (rb",?\s*(?://[^\n]*\n\s*)*[^\n;{}]+ => ", b"x => "),
-    )
-}
 # Code that continues the text before it, even from the line above.
 CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
@@ -121,16 +107,9 @@ class RightSide:
             return [b"".join(parts) + end]
         if outside and len(headed) > 1 and lexicon.heads:
             parts[headed[0]] = lexicon.heads[0] + parts[headed[0]]
-        likely = self._likely(len(closers) - 1 - headed[-1])
-        heads = dict.fromkeys((*likely, *lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
+        heads = dict.fromkeys((*lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
         before, after = b"".join(parts[: headed[-1]]), b"".join(parts[headed[-1] :])
         return [before + head + after + end for head in heads]
-
-    def _likely(self, index: int) -> list[bytes]:
-        """The head of a block that the text after its closer tells, if it does."""
-        after = self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
-        begin = next((begin for pattern, begin in HEAD_OF.items() if pattern.match(after)), None)
-        return [head for head in self.lexicon.heads if begin and head.startswith(begin)][:1]
 
     @cached_property
     def _continues(self) -> bool:
