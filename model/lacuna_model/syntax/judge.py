@@ -7,7 +7,6 @@ many errors as a neutral fill leaves. Where no beginning can be proved, nothing 
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
@@ -20,7 +19,6 @@ from lacuna_model.syntax.broken import (
     is_cut_off,
     is_laid_out,
 )
-from lacuna_model.syntax.columns import REACH, open_lines
 from lacuna_model.syntax.completions import completions, unseen
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.literals import TAG_REACH, scan_tags
@@ -35,7 +33,6 @@ RULED_SECONDS = 0.02  # of work, to find one
 DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
 BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
 TAGS = rb">|\?>|-->|</[\w.:-]*>"
-UNIT = 4  # columns of a block that has none yet
 
 
 class Judge:
@@ -64,7 +61,7 @@ class Judge:
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
         self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)
-        self._closings = Closings(self._document, text[: gap[0]])
+        self._closings = Closings(self._document)
         self._is_as_good: Callable[[bytes], bool] | None = None  # what is asked of a text that is broken
         if in_line and not strict and is_cut_off(text, gap, language.lexicon):  # its blocks are not the line's to end
             self._has_decided = True
@@ -189,10 +186,9 @@ class Judge:
 
 
 class Closings:
-    """The closings of the fills of a document's only gap, which follows the text ``before``."""
+    """The closings of the fills of a document's only gap."""
 
-    def __init__(self, document: Document, before: bytes) -> None:
-        self._before, self._columns = before[-REACH:], document.language.lexicon.columns
+    def __init__(self, document: Document) -> None:
         sides = document.sides()
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)
@@ -205,25 +201,7 @@ class Closings:
     def _of(self, text: bytes) -> Iterator[bytes]:
         if self._ends_inside:
             yield b""
-        guesses = self._guesses(text)
-        yield from islice(guesses, 1)
-        yield from self._clauses(text)
-        yield from guesses
-
-    def _clauses(self, text: bytes) -> Iterator[bytes]:
-        """Closings that end every open ``try`` where blocks are columns, the innermost first."""
-        whole = self._before + text
-        opened = open_lines(whole, UNIT) if self._columns else []
-        tries = [line.column for line in reversed(opened) if line.word == b"try"]
-        if not tries:
-            return
-        mark = b"\t" if b"\n\t" in whole else b" "
-        clauses = b"".join(b"\n" + mark * column + b"finally: pass" for column in tries)
-        line = whole.rpartition(b"\n")[2]
-        body = (mark * opened[-1].column)[len(line) :] if not line.strip() else b" "
-        for start in (b"", body + b"pass"):
-            yield start + clauses
-            yield start + clauses + b"\n"
+        yield from self._guesses(text)
 
 
 def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:

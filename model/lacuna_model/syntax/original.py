@@ -9,7 +9,6 @@ from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.faults import Fault, FilledTree, Splice, all_faults, carried_over
-from lacuna_model.syntax.sides import scan_left
 from lacuna_model.text.lines import splice
 
 MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
@@ -76,15 +75,8 @@ class Original:
 
     @cached_property
     def apart(self) -> frozenset[Fault]:
-        """Those that are not near a gap: there a fill may have to mend them, or to end a comment or string."""
-        return self._without_literals(frozenset(fault for fault in self.lasting if not self._is_near(fault)))
-
-    def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """The faults that also exist where the comments and strings around the gaps are ended there."""
-        ends = [scan_left(self._text[:start], self._language.lexicon).inside.strip() for start, _ in self._gaps]
-        ended = [Splice(end, end, len(inside)) for (_, end), inside in zip(self._gaps, ends, strict=True)]
-        text = splice(self._text, [(end, end, inside) for (_, end), inside in zip(self._gaps, ends, strict=True)])
-        return self._lasting(faults, ended, self._parse(text), text) if any(ends) else faults
+        """Those that are not near a gap: there a fill may have to mend them."""
+        return frozenset(fault for fault in self.lasting if not self._is_near(fault))
 
     def _lasting(
         self, faults: frozenset[Fault], splices: Sequence[Splice], tree: Tree, text: bytes
