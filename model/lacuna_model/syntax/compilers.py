@@ -25,8 +25,19 @@ Gaps = Sequence[tuple[int, int]]
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds, a parser more than 100
 COMPILED_NS, PARSED_NS = 270, 400  # of work, for each byte
 MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
-# Neutral fills.
+# Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
+LINES = (
+    b"pass",
+    b"if x:",
+    b"try:",
+    b"except:",
+    b"except: pass",
+    b"finally: pass",
+    b"else:",
+    b"case _:",
+    b"x,",
+)
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()
@@ -92,11 +103,15 @@ def next_code_line(text: bytes, position: int) -> int:
 
 
 def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
-    """The text with each neutral fill in its gaps."""
+    """The text with each neutral fill in its gaps, then with each neutral line in place of the gaps' lines."""
     bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
     pieces = [text[begin:stop] for begin, stop in zip(bounds[::2], bounds[1::2], strict=True)]
     for end in ENDS:
         yield end.join(pieces)
+    bare = [pieces[0], *(piece[max(piece.find(b"\n"), 0) :] for piece in pieces[1:])]
+    heads = [piece[: len(piece) - len(piece.rpartition(b"\n")[2].lstrip())] for piece in bare[:-1]]
+    for line in LINES:
+        yield line.join([*heads, bare[-1]])
 
 
 def python_compiles(text: bytes) -> bool:

@@ -9,6 +9,7 @@ from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.faults import Fault, FilledTree, Splice, all_faults, carried_over
+from lacuna_model.syntax.sides import scan_left
 from lacuna_model.text.lines import splice
 
 MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
@@ -71,12 +72,19 @@ class Original:
         """The faults that the text has without the gaps' lines, too, and that end nothing that a gap may begin."""
         here = all_faults(self.tree, self._text, self._language)
         there = self._lasting(here, self._cuts, *self.without_lines[:2])
-        return frozenset(fault for fault in there if not self._ends_something(fault))
+        return self._without_literals(frozenset(fault for fault in there if not self._ends_something(fault)))
 
     @cached_property
     def apart(self) -> frozenset[Fault]:
         """Those that are not near a gap: there a fill may have to mend them."""
         return frozenset(fault for fault in self.lasting if not self._is_near(fault))
+
+    def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """The faults that also exist where the comments and strings around the gaps are ended there."""
+        ends = [scan_left(self._text[:start], self._language.lexicon).inside.strip() for start, _ in self._gaps]
+        ended = [Splice(end, end, len(inside)) for (_, end), inside in zip(self._gaps, ends, strict=True)]
+        text = splice(self._text, [(end, end, inside) for (_, end), inside in zip(self._gaps, ends, strict=True)])
+        return self._lasting(faults, ended, self._parse(text), text) if any(ends) else faults
 
     def _lasting(
         self, faults: frozenset[Fault], splices: Sequence[Splice], tree: Tree, text: bytes

@@ -91,11 +91,7 @@ def test_nothing_is_tolerated_in_a_text_that_the_line_may_repair(name: str, mark
     ("name", "marked", "wanted"),
     [
         ("javascript", "x = = 3\nlet y = <|>\n", "g(1);"),
-        ("java", "class A {\n  A(int a {\n    b = <|>\n  }\n}\n", "c + 1;"),
-        ("ruby", "def f(a\n  b = <|>\nend\n\ndef g\n  h\nend\n", "a + 1"),
-        ("yaml", "a: 1\n<<<<<<< HEAD\nb: <|>\n=======\nb: 3\n>>>>>>> c\n", "2"),
         ("css", "pre {\n  padding: 0.<|>", "5em;"),
-        ("c", "#define A 1\n#define B <|>", "5"),
         ("tsx", "const a = (b) => (\n  <ul>\n    {b.map((c, i) => (\n      <li key<|>", "={i}>"),
     ],
 )
