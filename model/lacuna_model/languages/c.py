@@ -4,20 +4,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.javascript import DO
 from lacuna_model.languages.language import CLASH, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds
-from lacuna_model.languages.predicates import (
-    CALLED,
-    USED,
-    Predicate,
-    attribute,
-    destroyed,
-    in_directive,
-    inside,
-    line_start,
-    macro,
-    never,
-    text_matches,
-    type_name,
-)
+from lacuna_model.languages.predicates import Predicate, inside, macro, never, text_matches
 
 _NUMBERS = (rb"(?<!\w)\d\w*(?:'\w+)+",)  # with separators
 _C_LEXICON = Lexicon(
@@ -36,32 +23,12 @@ _C_TOPS = "translation_unit declaration_list preproc_if preproc_ifdef preproc_el
 _C_PLACES = "".join(f"({top} (_) @top)\n({top} (expression_statement (_) @macro))\n" for top in _C_TOPS.split())
 _C_PLACES += """
 (function_definition type: [(type_identifier) (primitive_type)] @type declarator: [(identifier) (field_identifier)])
-(function_definition type: (_ !body name: (_) @attributed) declarator: [(identifier) (field_identifier)])
-(sized_type_specifier type: (type_identifier) @sized)
-(field_declaration type: (type_identifier) @nameless !declarator)
-[
-  (preproc_def (_) @in_line)
-  (preproc_function_def (_) @in_line)
-  (preproc_include (_) @in_line)
-  (preproc_ifdef name: (_) @in_line)
-]
-(preproc_call directive: (preproc_directive) @directive)
-["#include" "#define" "#if" "#ifdef" "#ifndef" "#elif" "#else" "#endif" (preproc_directive)] @directive_line
-(compound_statement (declaration type: (type_identifier) @local declarator: [
-  (identifier) (init_declarator declarator: (identifier)) (function_declarator declarator: (identifier))]))
-(concatenated_string (identifier) @literal)
 (string_literal) @line
-(call_expression function: (field_expression) arguments: (argument_list (identifier) @value))
-(function_declarator parameters: (_) (identifier) @attribute)
-(function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
 (compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
 _PLAIN_C_PLACES = f"""{_C_PLACES}
 (compound_statement (function_definition type: (_) declarator: (function_declarator)) @stray)
-(parameter_list (variadic_parameter) . "," @stray)
-(function_definition declarator: (function_declarator parameters: (parameter_list
-  (parameter_declaration type: (type_identifier) @omitted !declarator))))
 """
 _in_body = inside(kinds("compound_statement"))
 _C_WORDS = (
@@ -72,23 +39,9 @@ _C_FITS: dict[str, Predicate] = {
     "stray": never,
     "top": lambda node: node.type not in _C_STATEMENTS or _in_body(node),
     "macro": lambda node: macro(node) or _in_body(node),
-    "local": type_name(),
-    "literal": text_matches(rb"[A-Z_]\w*"),
     "line": ONE_LINE,
-    "value": text_matches(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
-    "attribute": attribute,
     "loop": text_matches(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
-    "attributed": text_matches(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
-    "sized": text_matches(rb"[A-Z_]\w*"),
-    "nameless": text_matches(rb"[A-Z_]\w*"),
-    "omitted": text_matches(rb"[A-Z_]\w*"),
-    "in_line": in_directive,
     "type": text_matches(rb"class|namespace"),  # words of C++ in a header that is read as C
-    "directive_line": line_start,
-    "directive": text_matches(
-        rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
-        rb"|embed|using)?"
-    ),
 }
 _C_LASTING = frozenset({"top", "macro", "type"})
 _C_QUOTING = kinds(
@@ -157,7 +110,7 @@ C = Language(
     (".c", ".h"),
     "tree_sitter_c",
     lexicon=_C_LEXICON,
-    rules=Rules(_PLAIN_C_PLACES, _C_FITS | {"local": type_name(USED + CALLED)}, _C_WORDS, _C_QUOTING, _C_LASTING),
+    rules=Rules(_PLAIN_C_PLACES, _C_FITS, _C_WORDS, _C_QUOTING, _C_LASTING),
     declarations=Declarations(_C_NAMES, _C_ROLES, _C_SCOPES, _C_THROUGH, _C_BODIES, kinds("function_definition")),
     definitions=("c",),
 )
@@ -181,11 +134,6 @@ _CPP_LEXICON = Lexicon(
     tails=(DO, (b"try", b" catch (...) {}")),
     conditionals=True,
 )
-_CPP_PLACES = f"""{_C_PLACES}
-(template_declaration (declaration "," @stray))
-(parameter_list "..." . "," @stray)
-[(class_specifier) (struct_specifier)] @class
-"""
 _CPP_WORDS = (
     f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
     "protected public template this throw true try typename using virtual"
@@ -217,7 +165,7 @@ CPP = Language(
     "tree_sitter_cpp",
     aliases=("c++", "cxx"),
     lexicon=_CPP_LEXICON,
-    rules=Rules(_CPP_PLACES, _C_FITS | {"class": destroyed}, _CPP_WORDS, _C_QUOTING, _C_LASTING),
+    rules=Rules(_C_PLACES, _C_FITS, _CPP_WORDS, _C_QUOTING, _C_LASTING),
     declarations=Declarations(
         _C_NAMES,
         _CPP_ROLES,

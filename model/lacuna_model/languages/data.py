@@ -23,7 +23,6 @@ from lacuna_model.languages.predicates import COMMENTS
 
 _JSON_LEXICON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),
-    field=b'"x": 0',
     links=(b'"x"',),
     line_comment=(),
     block_comment=(),
@@ -97,7 +96,6 @@ _YAML_LEXICON = Lexicon(
     line_comment=(b"#",),
     block_comment=(),
     operand=b"x",
-    anchors=True,
     body=b": x",
     terminator=b"",
 )
@@ -170,16 +168,6 @@ def _yaml_stream(text: str) -> object:
     return list(yaml.compose_all(text, _LOADER))
 
 
-def _anchored(alias: Node) -> bool:
-    """Whether an alias refers to an anchor above it."""
-    root, name = alias, re.escape((alias.text or b"")[1:])
-    while root.parent is not None:
-        root = root.parent
-    return (
-        re.search(rb"&%b(?![^\s,\[\]{}])" % name, (root.text or b"")[: alias.start_byte - root.start_byte]) is not None
-    )
-
-
 _YAML_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'", "{}")
 
 YAML = Language(
@@ -188,7 +176,6 @@ YAML = Language(
     "tree_sitter_yaml",
     aliases=("yml",),
     lexicon=_YAML_LEXICON,
-    rules=Rules("(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
     declarations=Declarations(
         "flow_node",
         {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", until="flow_mapping")},

@@ -13,21 +13,12 @@ from lacuna_model.languages.language import (
     Rules,
     kinds,
 )
-from lacuna_model.languages.predicates import (
-    Predicate,
-    evenly_named,
-    inside,
-    jump,
-    one_of,
-    preceded_by,
-    text_matches,
-)
+from lacuna_model.languages.predicates import Predicate, inside, jump, one_of
 
 _LEXICON = Lexicon(
     quotes=(b'"', b"'", b"`"),
     heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
     tails=((b"defer", b"()"), (b"go", b"()")),
-    field=b"x: x",
     terminator=b"",
 )
 _GO_LOOPS = kinds("for_statement")
@@ -41,29 +32,16 @@ _in_header = inside(_GO_HEADERS, _GO_BRACKETS)
 _GO_FUNCTIONS = kinds("function_declaration method_declaration func_literal")
 _GO_PLACES = """
 (source_file (_) @top)
-(source_file (import_declaration) @import)
-(import_spec path: (_) @path)
-(parameter_list) @parameters
-[(defer_statement (_) @called) (go_statement (_) @called)]
 (composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
 (break_statement) @break
 (continue_statement) @continue
-(short_var_declaration left: (expression_list (_) @name))
-(range_clause left: (expression_list (_) @name) ":=")
-(escape_sequence) @escape
 """
 _GO_FITS: dict[str, Predicate] = {
     "top": one_of(
         "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
         "const_declaration"
     ),
-    "import": preceded_by("package_clause import_declaration"),
-    "path": text_matches(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
-    "parameters": evenly_named,
-    "name": one_of("identifier"),
-    "escape": text_matches(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
     "literal": lambda node: not _in_header(node),  # its brace would be read as the block's
-    "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
     "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
 }

@@ -14,7 +14,7 @@ from lacuna_model.languages.language import (
     Rules,
     kinds,
 )
-from lacuna_model.languages.predicates import Predicate, distinct, jump, never, of_its_name, one_of, text_matches
+from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
 
 _JAVA_LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),
@@ -38,14 +38,10 @@ _JAVA_PLACES = """
 (program (_) @top)
 (expression_statement (_) @statement)
 (program (method_declaration name: (identifier) @main))
-(modifiers) @modifiers
 (if_statement (local_variable_declaration) @stray)
 (_ body: (local_variable_declaration) @stray)
 (block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
-[(class_declaration) (enum_declaration) (record_declaration)] @class
 (string_literal) @line
-(escape_sequence) @escape
-(class_declaration body: (class_body (compact_constructor_declaration) @stray))
 (break_statement) @break
 (continue_statement) @continue
 """
@@ -68,11 +64,8 @@ _JAVA_FITS: dict[str, Predicate] = {
         "enum_declaration record_declaration annotation_type_declaration method_declaration"
     ),
     "main": text_matches(rb"main"),  # others are tolerated where the file has more of them outside of classes
-    "modifiers": distinct,
     "statement": _is_statement,
-    "class": of_its_name,
     "line": lambda node: (node.text or b"").startswith(b'"""') or ONE_LINE(node),
-    "escape": text_matches(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
     "break": jump(_JAVA_LOOPS | {"switch_expression"}, _JAVA_BODIES),
     "continue": jump(_JAVA_LOOPS, _JAVA_BODIES),
 }

@@ -104,16 +104,16 @@ StrictParser = Callable[[str], object]
 class Lexicon:
     """The surface of a language, as the scanner and the minimal completions need it.
 
-    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is required,
-    ``field`` a field of a value, ``filler`` a statement that is allowed anywhere at the top level. ``headers`` are the
-    first words of headers of indented blocks; ``body`` turns an open header into a statement. ``blocks`` are the blocks
-    delimited by words: opener, closer, and the shortest head. ``links`` are texts that an unfinished expression of
-    several words may lack. ``atoms`` are patterns of literals without quotes: regular expressions, characters. ``raw``
+    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is required.
+    ``headers`` are the first words of headers of indented blocks; ``body`` turns an open header into a statement.
+    ``blocks`` are the blocks delimited by words: opener, closer, and the shortest head. ``links`` are texts that an
+    unfinished expression of several words may lack. ``atoms`` are patterns of literals without quotes: regular
+    expressions, characters. ``raw``
     are strings with an opener and a closer of their own. ``declarations`` are texts that may follow an annotation.
     ``conditionals`` tells that there are lines such as ``#if`` and ``#endif``, ``columns`` that blocks are indented,
     which the grammar does not check. ``heads`` are texts that may precede a block's brace, the first of them where no
     block is open; ``tails`` are texts that must follow the block of a word. ``tags`` tells that a tag is closed by
-    another tag of its name, ``anchors`` that names refer to values marked above.
+    another tag of its name.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -122,8 +122,6 @@ class Lexicon:
     brackets: tuple[bytes, ...] = (b"()", b"[]", b"{}")
     operand: bytes = b"x"
     statement: bytes = b""
-    field: bytes = b""
-    filler: bytes = b";"
     body: bytes = b" {}"
     terminator: bytes = b";"
     headers: frozenset[bytes] = frozenset()
@@ -138,7 +136,6 @@ class Lexicon:
     columns: bool = False
     tags: bool = False
     long_strings: bool = False
-    anchors: bool = False
 
     def opener_of(self, closer: bytes) -> bytes:
         """Return the opener of the string or comment that ``closer`` ends; ``closer`` itself if both are the same."""

@@ -3,7 +3,7 @@
 from tree_sitter import Node
 
 from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds
-from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
+from lacuna_model.languages.predicates import Predicate, jump, never, one_of
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _LEXICON = Lexicon(
@@ -12,7 +12,6 @@ _LEXICON = Lexicon(
     atoms=(_CHARACTER,),
     raw=((b'r#"', b'"#'),),
     heads=(b"fn x() ", b"", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
-    field=b"x: x",
 )
 _RUST_PLACES = """
 (source_file (expression_statement (_) @item))
@@ -20,24 +19,12 @@ _RUST_PLACES = """
 (source_file (function_item parameters: (parameters (self_parameter) @stray)))
 (block [(function_signature_item) (function_item parameters: (parameters (self_parameter)))] @stray)
 (impl_item body: (declaration_list (function_signature_item) @stray))
-(function_item parameters: (parameters (_) @parameter))
-(impl_item body: (declaration_list (_) @member))
-(binary_expression
-  left: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="])
-  operator: ["<" ">" "<=" ">=" "==" "!="] @stray)
 (break_expression) @jump
 (continue_expression) @jump
-(escape_sequence) @escape
 """
 _RUST_FITS: dict[str, Predicate] = {
     "stray": never,
     "item": one_of("macro_invocation"),
-    "parameter": one_of("parameter self_parameter variadic_parameter attribute_item"),
-    "member": one_of(
-        "function_item function_signature_item const_item type_item associated_type macro_invocation attribute_item "
-        "inner_attribute_item empty_statement"
-    ),
-    "escape": text_matches(rb"\\(?:[nrt0\\\"'\r\n]|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]{1,8}\})"),
     "jump": jump(
         kinds("loop_expression while_expression for_expression"),
         kinds("function_item closure_expression async_block"),

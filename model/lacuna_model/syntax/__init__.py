@@ -16,7 +16,7 @@ from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.excerpt import excerpt, scanning
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region import RegionRules, allowed_tokens
-from lacuna_model.syntax.stand_ins import named, stood_in
+from lacuna_model.syntax.stand_ins import named
 from lacuna_model.syntax.stand_ins import stand_ins as short_texts
 
 __all__ = [
@@ -38,7 +38,7 @@ def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadli
 
     ``deadline`` is a ``time.monotonic`` instant.
     """
-    return short_texts(stood_in(text, regions, language), regions, language, Clock(deadline))
+    return short_texts(named(text, regions), regions, language, Clock(deadline))
 
 
 def constraint_for(
@@ -69,5 +69,5 @@ def constraint_for(
     if known is not None and open_ended and len(regions) == 1:
         return Readable(named(text[: regions[0].start], regions), known, tokens)
     if known is not None:
-        text = stood_in(text, regions, known)
+        text = named(text, regions)
     return SyntaxConstraint(text, regions, known, tokens, deadline=deadline, lines_above=lines_above)

@@ -56,19 +56,17 @@ class Compiler:
         self._text, self._gaps = text, gaps
         self._line_of_error = lru_cache(maxsize=4)(line_of_error)  # a fill is checked again at the end
 
-    def faults(self, text: bytes, spans: Gaps, *, errors_stay: bool = False) -> frozenset[Fault]:
+    def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
         """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
 
-        An error counts if it is at a fill, or on a line where the document has none with neutral fills, or, unless
-        ``errors_stay`` around the gaps, on the next line of code; none does in a document that may be newer than the
-        interpreter.
+        An error counts if it is at a fill, on the next line of code, or on a line where the document has none with
+        neutral fills; none does in a document that may be newer than the interpreter.
         """
         line = self._line_of_error(text)
         if line is None or self._may_be_newer:
             return frozenset()
         for start, end in spans:
-            last = end if errors_stay else next_code_line(text, end)
-            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, last) + 1:
+            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
                 return frozenset({Fault("SYNTAX", start, end)})
         before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
         known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral_lines

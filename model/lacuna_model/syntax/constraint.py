@@ -30,7 +30,6 @@ MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
 MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
 MAX_ASTRAY = 4  # times that it goes back to the last proved place, before the first word of the line is to blame
-MAX_TAKEN_BACK = 64  # tokens of one gap that are taken back where there is no proof
 MAX_ON = 2  # times that a fill goes on where the model would end it
 MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
 MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
@@ -361,9 +360,8 @@ class SyntaxConstraint:
             place, times = place - 1, 0
         own.times_back += 1
         own.left.append(own.text(run))
-        own.num_taken_back += len(run) - place if own.num_unproved else 0
         own.num_unproved, own.wanted = 0, None
-        if not 0 <= place < len(run) or own.times_back > MAX_BACK or own.num_taken_back > MAX_TAKEN_BACK:
+        if not 0 <= place < len(run) or own.times_back > MAX_BACK:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])

@@ -1,8 +1,7 @@
 """A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
 
 import math
-from collections.abc import Callable, Sequence
-from enum import Enum
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from lacuna_model.syntax.faults import (
     Splice,
     all_faults,
     carried_over,
-    identifier_faults,
     indentation_faults,
     tree_faults,
 )
@@ -35,12 +33,6 @@ BYTES_PER_REPORT = 150
 Spans = Sequence[tuple[int, int]]
 
 
-class Tolerance(Enum):
-    """Which errors of a text may stay: none, those apart from its gaps, those near them that no fill mends, or all."""
-
-    NONE, APART, NEAR, ALL = range(4)
-
-
 class Check(NamedTuple):
     """The errors of a text with some fills that may not stay."""
 
@@ -55,9 +47,8 @@ class Check(NamedTuple):
 class Document:
     """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Its ``tolerance`` says which of its errors may stay. If every fill is ``in_line``, it need not repair what is broken
-    without the gap's line, and stays in the string around its gap. Where ``is_as_good`` is given, it alone says whether
-    the only fill may leave its errors.
+    Errors apart from its gaps may stay, unless it is ``strict``. If every fill is ``in_line``, it stays in the string
+    around its gap.
     """
 
     def __init__(
@@ -68,8 +59,7 @@ class Document:
         clock: Clock | None = None,
         *,
         in_line: bool = False,
-        tolerance: Tolerance = Tolerance.APART,
-        is_as_good: Callable[[bytes], bool] | None = None,
+        strict: bool = False,
     ) -> None:
         self._text, self._gaps, self.language = text, tuple(gaps), language
         self._clock, self._in_line = clock or Clock(), in_line
@@ -77,11 +67,11 @@ class Document:
         bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
         self._pieces = [text[begin:end] for begin, end in zip(bounds[::2], bounds[1::2], strict=True)]
         self._holes = tuple(text[start:end] for start, end in gaps)
-        self.tolerance, self._is_as_good = tolerance, is_as_good
+        self.strict = strict
         self._placement = placement_in(language)
-        self._strict = Strict(text, gaps, language.strict) if language.strict is not None else None
+        self._parsers = Strict(text, gaps, language.strict) if language.strict is not None else None
         self._compiler = Compiler(text, gaps) if language.name == "python" else None
-        self._original = Original(text, gaps, language, in_line=in_line)
+        self._original = Original(text, gaps, language)
         self._base = self._holes  # the last valid fills, and their tree
         self._base_tree: Tree | None = None
 
@@ -104,26 +94,20 @@ class Document:
         return spans
 
     @property
-    def idle(self) -> bool:
-        """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
-        return self._is_lax and bool(self._original.faults)
-
-    @property
-    def _is_lax(self) -> bool:
-        return self.tolerance in (Tolerance.NEAR, Tolerance.ALL)
-
-    @property
-    def has_lasting_errors(self) -> bool:
+    def has_errors_apart(self) -> bool:
         """Whether the text has errors apart from its gaps."""
         return bool(self._original.apart)
 
+    @property
+    def has_lasting_errors(self) -> bool:
+        """Whether the text has errors that are not due to its gaps, however near; columns may be due to them."""
+        return any(fault.kind != "INDENT" for fault in self._original.lasting)
+
     def check(self, fills: Sequence[bytes]) -> Check:
         """Check the fills with a parse that starts from the last valid ones and is bounded in effort."""
-        if self._is_as_good is not None:
-            return self._compared(fills, self._is_as_good)
         text = self.assemble(fills)
-        # error recovery depends on the tree that is reused, so a parse must be fresh if errors may stay
-        reused = None if self._is_lax or self._base_has_error else self._edited(fills)
+        # error recovery depends on the tree that is reused
+        reused = None if self._base_has_error else self._edited(fills)
         tree = self._parsed(text, reused, self._most_effort)
         if tree is None and reused is not None:  # to reuse a tree full of errors can cost more than it saves
             tree = self._parsed(text, None, self._most_effort)
@@ -134,13 +118,8 @@ class Document:
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The verdict of a fresh, unbounded parse."""
-        if self._is_as_good is not None:
-            return self._compared(fills, self._is_as_good)
         text = self.assemble(fills)
         return self._checked(self._parsed(text, None, math.inf), text, fills, soon=False)
-
-    def _compared(self, fills: Sequence[bytes], is_as_good: Callable[[bytes], bool]) -> Check:
-        return Check(frozenset() if is_as_good(fills[0]) else frozenset({Fault("ERROR", *self.spans(fills)[0])}))
 
     def _parsed(self, text: bytes, reused: Tree | None, most: float) -> Tree | None:
         """The tree of the text with some fills; None if the parse takes more than ``most`` effort or does not end.
@@ -189,44 +168,30 @@ class Document:
         near = beside + [(one.start_byte, one.end_byte) for one in self._edited(fills).changed_ranges(tree)]
         if self.language.lexicon.columns and (faults := self._unknown(indentation_faults(tree, text, near), fills)):
             return faults
-        faults = identifier_faults(filled)
-        if not faults and self._placement is not None and tree.root_node.has_error:
+        faults = frozenset[Fault]()
+        if self._placement is not None and tree.root_node.has_error:
             faults = self._placement.faults(filled, self._original, spans, spans)  # what errors are nearby is misplaced
-        elif not faults and self._placement is not None:
+        elif self._placement is not None:
             is_sound = self._base_tree is not None
             faults = self._placement.faults(filled, self._original, near if is_sound else None, beside)
         faults = faults or frozenset(torn(filled, self._kept))
-        if not faults and self._strict is not None:
-            faults = self._strict.faults(text, soon=soon)
+        if not faults and self._parsers is not None:
+            faults = self._parsers.faults(text, soon=soon)
         if not faults and self._compiler is not None:
-            faults = self._compiler.faults(text, spans, errors_stay=self._is_lax)
+            faults = self._compiler.faults(text, spans)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
         """The faults that the text does not have apart from its gaps, and those at a fill, which is then to blame."""
-        if not faults:
+        if not faults or self.strict:
             return faults
-        known = self._tolerated
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         near = [(start - 1, end + 1) for start, end in self.spans(fills)]
         return faults - frozenset(
             fault
-            for fault in carried_over(known, splices)
+            for fault in carried_over(self._original.apart, splices)
             if not any(start <= place <= end for start, end in near for place in (fault.start, fault.end))
         )
-
-    @property
-    def _tolerated(self) -> frozenset[Fault]:
-        """The errors of the text that may stay."""
-        match self.tolerance:
-            case Tolerance.NONE:
-                return frozenset()
-            case Tolerance.APART:
-                return self._original.apart
-            case Tolerance.NEAR:
-                return self._original.near
-            case Tolerance.ALL:
-                return self._original.all
 
     @cached_property
     def _kept(self) -> Sequence[KeptString | None]:

@@ -5,7 +5,6 @@ deeper than the block's header, and a block is not empty. Columns follow the CPy
 next multiple of eight, and the order of two lines must not depend on that width.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -15,9 +14,6 @@ from tree_sitter import Node, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, kinds
 from lacuna_model.text.lines import indentation
-
-_ODD = re.compile(rb"[\x7f-\xff]")
-_WORD = re.compile(rb"[\w$]*[\x7f-\xff][\w$\x7f-\xff]*")
 
 
 class Fault(NamedTuple):
@@ -83,25 +79,6 @@ def _own_fault(node: Node) -> Fault | None:
     if node.is_error:
         return Fault("ERROR", node.start_byte, node.end_byte)
     return None
-
-
-def identifier_faults(filled: FilledTree) -> frozenset[Fault]:
-    """Return the names in fills with characters that are not allowed in names.
-
-    Many grammars accept every character beyond ASCII.
-    """
-    found, (tree, text, spans) = set(), filled
-    for begin, stop in spans:
-        if _ODD.search(text, begin, stop) is None:
-            continue
-        for match in _WORD.finditer(text, begin, stop):
-            node = tree.root_node.descendant_for_byte_range(*match.span())
-            if node is not None and node.child_count == 0 and node.type.endswith("identifier"):
-                name = text[node.start_byte : node.end_byte].decode(errors="replace")
-                bare = re.sub(r"[$@#-]", "_", name.rstrip("?!"))
-                if not (name.startswith("`") or bare.isidentifier()):
-                    found.add(Fault("ERROR", node.start_byte, node.end_byte))
-    return frozenset(found)
 
 
 def carried_over(faults: Iterable[Fault], splices: Sequence[Splice]) -> frozenset[Fault]:

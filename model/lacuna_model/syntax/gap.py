@@ -44,7 +44,7 @@ class ProvedGap:
         )
         self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_misled = self.times_back = self.times_unproved = self.times_on = 0
-        self.num_taken_back = self.num_unproved = 0
+        self.num_unproved = 0
         self.ended = self.is_begun_anew = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines

@@ -1,33 +1,38 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else a line may leave as many errors as a neutral fill does; else the errors around the gap may
-stay. Where no beginning can be proved, nothing is asked before the end.
+text must be valid; else errors apart from the gap may stay; else, in a text that is broken without the gap's line, as
+many errors as a neutral fill leaves. Where no beginning can be proved, nothing is asked before the end.
 """
 
 import re
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.broken import Gap, is_broken_before, is_broken_without_line, is_laid_out, tolerant
-from lacuna_model.syntax.columns import REACH, open_lines
+from lacuna_model.syntax.broken import (
+    Gap,
+    as_good_as_neutral,
+    is_broken_above,
+    is_broken_anyway,
+    is_cut_off,
+    is_laid_out,
+)
 from lacuna_model.syntax.completions import completions, unseen
-from lacuna_model.syntax.document import Document, Tolerance
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.literals import TAG_REACH, scan_tags
 from lacuna_model.syntax.sides import line_of
-from lacuna_model.syntax.unfinished import document_of
 
 PROOF_SECONDS = 0.03  # of work, for one proof
 DECIDE_SECONDS = 2.0  # of work, to decide what is asked
+RUNG_SECONDS = 0.4  # of work, to find out whether a demand can be met at all
 RULED_SECONDS = 0.02  # of work, to find one
 
 # Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
 DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
 BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
 TAGS = rb">|\?>|-->|</[\w.:-]*>"
-UNIT = 4  # columns of a block that has none yet
 
 
 class Judge:
@@ -53,12 +58,18 @@ class Judge:
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
-        self._take(document_of(text, [gap], language, clock, in_line=in_line))
-        self._document.tolerance = Tolerance.NONE
+        if in_line and b"\n" not in text[gap[1] :]:
+            text += b"\n"  # as an editor adds it: a directive of C needs it
+        self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)
+        self._closings = Closings(self._document)
+        self._is_as_good: Callable[[bytes], bool] | None = None  # what is asked of a text that is broken
+        if in_line and not strict and is_cut_off(text, gap, language.lexicon):  # its blocks are not the line's to end
+            self._has_decided = True
+            self._count(reads=True)
 
-    def _take(self, document: Document) -> None:
-        self._document = document
-        self._closings = Closings(document, self._text[: self._gap[0]])
+    def _count(self, *, reads: bool) -> None:
+        given = self._text, self._gap, self._language, self._clock
+        self._is_as_good = as_good_as_neutral(*given, reads=reads)
         self._forget()
 
     def holds(self, fill: bytes) -> bool:
@@ -71,12 +82,12 @@ class Judge:
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
-            self._valid[fill] = not self._is_idle(fill) and self._document.check([fill]).valid
+            self._valid[fill] = self._is_as_good(fill) if self._is_as_good else self._document.check([fill]).valid
         return self._valid[fill]
 
     def final(self, fill: bytes) -> bool:
         """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
-        return not self._is_idle(fill) and self._document.check_fresh([fill]).valid
+        return self._is_as_good(fill) if self._is_as_good else self._document.check_fresh([fill]).valid
 
     def close(self, beginning: bytes) -> bytes | None:
         """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
@@ -97,23 +108,19 @@ class Judge:
             self._proofs[beginning] = self._search(beginning)
         return self._proofs[beginning]
 
-    def _search(self, beginning: bytes) -> bytes | None:
+    def _search(self, beginning: bytes, seconds: float = PROOF_SECONDS) -> bytes | None:
         """The first closing that is valid, of those that are tried; nothing comes first."""
         if beginning and self._checks(beginning):
             return b""
-        until = work.mark(PROOF_SECONDS)
+        until = work.mark(seconds)
         for closing in self._closings.of(beginning):
-            if self._in_line and b"\n" in closing:
+            if self._in_line and b"\n" in (closing := closing.lstrip(b"\n")):
                 continue
             if self._checks(beginning + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 return None
         return None
-
-    def _is_idle(self, fill: bytes) -> bool:
-        """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
-        return self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]
 
     def closers_after(self, fill: bytes) -> bytes | None:
         """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
@@ -144,40 +151,34 @@ class Judge:
             return False
         self._has_decided = True
         self._clock.begin(DECIDE_SECONDS)
-        self._asks = self._checks(b"") or any(self._proves_nothing(rung) for rung in self._rungs())
+        self._asks = self._checks(b"") or any(self._may_be_valid() for _ in self._rungs())
         return True
 
-    def _proves_nothing(self, neutral: bytes | None) -> bool:
-        """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
-        found = neutral if neutral is not None and self._checks(neutral) else self._search(b"")
-        return found is not None and self._is_laid_out(found)
+    def _may_be_valid(self) -> bool:
+        """Whether some fill is found that is valid, laid out as the lines below demand."""
+        lexicon, line = self._language.lexicon, line_of(self._text, *self._gap)
+        lacking = scan_tags(line.below[:TAG_REACH])[1] if lexicon.tags else []
+        found = self._search(b"", RUNG_SECONDS)
+        if found is not None and (not self._in_line or is_laid_out(line, found, lexicon)):
+            return True
+        heads = (*lexicon.heads, *lexicon.declarations, *(b"<%b>" % name for name in lacking[:1]))
+        return any(is_laid_out(line, head, lexicon) and self._checks(head) for head in heads)
 
-    def _is_laid_out(self, fill: bytes) -> bool:
-        """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
-        return not self._in_line or is_laid_out(line_of(self._text, *self._gap), fill, self._language.lexicon)
-
-    def _rungs(self) -> Iterator[bytes | None]:
-        """Take one demand after the other; yields the neutral fill that is known of each, or None."""
-        yield None
-        if self._strict:
-            self._is_broken = True
-            return
-        given = self._text, self._gap, self._language, self._clock
-        if self._document.has_lasting_errors:
-            self._tolerate(Tolerance.APART)
-            yield None
-        if self._in_line and (demand := tolerant(*given)) is not None:  # lines repair too much
-            self._is_broken = True
-            self._take(demand.document or self._document)
-            yield demand.neutral
+    def _rungs(self) -> Iterator[None]:
+        """Take one demand after the other."""
+        yield
+        if not self._strict and self._document.has_errors_apart:
+            self._document.strict = False
+            self._forget()
+            yield
         self._is_broken = True
-        broken = is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
-        self._tolerate(Tolerance.ALL if broken else Tolerance.NEAR)
-        yield None
-
-    def _tolerate(self, tolerance: Tolerance) -> None:
-        self._document.tolerance = tolerance
-        self._forget()
+        if self._strict:
+            return
+        given = self._text, self._gap, self._language
+        lines = self._in_line and is_broken_anyway(*given)  # several lines may mend more than can be told
+        if lines or self._document.has_lasting_errors or is_broken_above(*given):
+            self._count(reads=not lines)
+            yield
 
     def _forget(self) -> None:
         self._proofs.clear()
@@ -185,10 +186,9 @@ class Judge:
 
 
 class Closings:
-    """The closings of the fills of a document's only gap, which follows the text ``before``."""
+    """The closings of the fills of a document's only gap."""
 
-    def __init__(self, document: Document, before: bytes) -> None:
-        self._before, self._columns = before[-REACH:], document.language.lexicon.columns
+    def __init__(self, document: Document) -> None:
         sides = document.sides()
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)
@@ -201,25 +201,7 @@ class Closings:
     def _of(self, text: bytes) -> Iterator[bytes]:
         if self._ends_inside:
             yield b""
-        guesses = self._guesses(text)
-        yield from islice(guesses, 1)
-        yield from self._clauses(text)
-        yield from guesses
-
-    def _clauses(self, text: bytes) -> Iterator[bytes]:
-        """Closings that end every open ``try`` where blocks are columns, the innermost first."""
-        whole = self._before + text
-        opened = open_lines(whole, UNIT) if self._columns else []
-        tries = [line.column for line in reversed(opened) if line.word == b"try"]
-        if not tries:
-            return
-        mark = b"\t" if b"\n\t" in whole else b" "
-        clauses = b"".join(b"\n" + mark * column + b"finally: pass" for column in tries)
-        line = whole.rpartition(b"\n")[2]
-        body = (mark * opened[-1].column)[len(line) :] if not line.strip() else b" "
-        for start in (b"", body + b"pass"):
-            yield start + clauses
-            yield start + clauses + b"\n"
+        yield from self._guesses(text)
 
 
 def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:

@@ -32,14 +32,12 @@ class Terminal(NamedTuple):
     """A piece of text, and the terminals that the parser may read it as.
 
     ``choices`` are groups of terminals; a group counts only where no earlier one can be read. A keyword, for example,
-    is read as a name where the keyword is not allowed. If error recovery named the terminal, it is ``unsure``: where no
-    choice can be read, the lexer decides.
+    is read as a name where the keyword is not allowed.
     """
 
     word: bytes
     choices: tuple[tuple[int, ...], ...]
     on_new_line: bool = False
-    unsure: bool = False
 
 
 START: Stack = (FIRST_STATE,)
@@ -144,9 +142,7 @@ class ParseTable(GrammarTables):
             read = (reads(stacks, one) for one in choice)
             if found := _distinct(chain.from_iterable(read)):
                 return found
-        lexed = ((stack, self.token(stack[-1], terminal.word)) for stack in stacks if terminal.unsure)
-        read = (reads([stack], one) for stack, one in lexed if one is not None)
-        return _distinct(chain.from_iterable(read))
+        return []
 
     def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
         if len(stacks) == 1:
@@ -264,8 +260,7 @@ class Prefix:
         alike = (*self._table.spellings.get(word, ()), leaf.grammar_id)
         names = self._names if WORD.match(word) else ()
         on_new_line = b"\n" in text[self._read[-1].end : leaf.start_byte]
-        unsure = leaf.parent is not None and leaf.parent.is_error
-        return Terminal(word, (tuple(dict.fromkeys(alike)), *names), on_new_line, unsure)
+        return Terminal(word, (tuple(dict.fromkeys(alike)), *names), on_new_line)
 
 
 def _is_inside_leaf(root: Node, offset: int) -> bool:

@@ -1,14 +1,12 @@
 """A grammar's LR tables, read from the memory of its wheel.
 
 tree-sitter's bindings report the terminals of a state and the target of a shift, but no reductions. The tables hold
-these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15. The lexer is
-called at its address, the external scanner is not: its terminals (indentation, parts of strings) are unknown here.
+these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
 """
 
 import ctypes
 import importlib
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,55 +18,7 @@ OLDEST_ABI, NEWEST_ABI = 13, 15
 FIRST_STATE = 1
 ENTRY = 8  # bytes per action
 LONGEST_ROW = 1 << 20  # numbers; values after the end of a table are mapped but never read
-MODE_WORDS = 3  # per lexer mode of a state; two in older ABIs
 SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
-_ADVANCE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_bool)
-_MARK_END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_COLUMN = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
-_ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
-
-
-class _Lexer(ctypes.Structure):
-    _fields_ = (
-        ("lookahead", ctypes.c_int32),
-        ("symbol", ctypes.c_uint16),
-        ("advance", _ADVANCE),
-        ("mark_end", _MARK_END),
-        ("column", _COLUMN),
-        ("at_range_start", _ASK),
-        ("at_end", _ASK),
-        ("log", ctypes.c_void_p),
-    )
-
-
-class Lexer:
-    """Reads one terminal at the beginning of a text, for one thread at a time."""
-
-    def __init__(self, address: int) -> None:
-        self._lex = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.POINTER(_Lexer), ctypes.c_uint16)(address)
-        self._lock = Lock()
-        self._text, self._place, self._end = "", 0, 0
-        self._lexer = _Lexer(
-            advance=_ADVANCE(self._advance),
-            mark_end=_MARK_END(self._mark_end),
-            column=_COLUMN(lambda _: self._place),
-            at_range_start=_ASK(lambda _: False),
-            at_end=_ASK(lambda _: self._place >= len(self._text)),
-        )
-
-    def token(self, mode: int, text: str) -> tuple[int, int] | None:
-        """Return the terminal that ``text`` begins with in a lexer mode, and its end (characters); None for none."""
-        with self._lock:
-            self._text, self._place, self._end = text, 0, 0
-            self._lexer.lookahead = ord(text[0]) if text else 0
-            return (self._lexer.symbol, self._end) if self._lex(self._lexer, mode) else None
-
-    def _advance(self, _lexer: int, _skip: bool) -> None:
-        self._place += 1
-        self._lexer.lookahead = ord(self._text[self._place]) if self._place < len(self._text) else 0
-
-    def _mark_end(self, _lexer: int) -> None:
-        self._end = self._place
 
 
 class Action(NamedTuple):
@@ -104,23 +54,16 @@ class _Tables(ctypes.Structure):
         ("small", ctypes.POINTER(ctypes.c_uint16)),
         ("small_places", ctypes.POINTER(ctypes.c_uint32)),
         ("actions", ctypes.POINTER(ctypes.c_uint8)),
-        *((name, ctypes.c_void_p) for name in ("symbol_names", "field_names", "field_slices", "field_entries")),
-        *((name, ctypes.c_void_p) for name in ("metadata", "public_symbols", "alias_map", "alias_sequences")),
-        ("modes", ctypes.POINTER(ctypes.c_uint16)),
-        ("lex", ctypes.c_void_p),
-        ("lex_keyword", ctypes.c_void_p),
-        ("keyword_capture", ctypes.c_uint16),
     )
 
 
 class GrammarTables:
-    """The actions and gotos of each state of a grammar's parser, and the grammar's lexer."""
+    """The actions and gotos of each state of a grammar's parser."""
 
     def __init__(self, language: Language) -> None:
         self.grammar = language.grammar()
         self._tables = _Tables.from_address(_address(language))
         self.terminals = range(1, self._tables.terminals)
-        self._lexer = Lexer(self._tables.lex)
         # The first states have full rows, one value per symbol. The others have groups of symbols with the same value.
         self._large = np.ctypeslib.as_array(self._tables.large, (self._tables.large_states, self._tables.symbols))
         small_states = self._tables.states - self._tables.large_states
@@ -130,16 +73,6 @@ class GrammarTables:
         self._does = _Grown(self._read_actions)
         self._goes = _Grown(self._read_gotos)
         self._actions = _Grown(self._read_actions_at)
-
-    def token(self, state: int, text: bytes) -> int | None:
-        """Return the terminal that the lexer reads from a whole ``text`` in a state; None for none.
-
-        The keyword lexer is not asked, so a keyword may be returned as the terminal of words.
-        """
-        mode = self._tables.modes[state * (MODE_WORDS if self._tables.abi == NEWEST_ABI else MODE_WORDS - 1)]
-        characters = text.decode(errors="replace")
-        found = self._lexer.token(mode, characters)
-        return found[0] if found is not None and found[1] == len(characters) else None
 
     def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
         last, at = self.terminals[-1], self._actions

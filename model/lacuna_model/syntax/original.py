@@ -8,8 +8,7 @@ from functools import cached_property
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.faults import Fault, FilledTree, Splice, all_faults, carried_over, tree_faults
-from lacuna_model.syntax.scan import scan_brackets
+from lacuna_model.syntax.faults import Fault, FilledTree, Splice, all_faults, carried_over
 from lacuna_model.syntax.sides import scan_left
 from lacuna_model.text.lines import splice
 
@@ -19,13 +18,13 @@ HALVES = (b"}", b")", b"]")
 
 
 class Original:
-    """The faults of a text with gaps (ordered, disjoint byte ranges); ``in_line`` if each fill is one line.
+    """The faults of a text with gaps (ordered, disjoint byte ranges).
 
-    What is wrong whatever the gaps hold is wrong without their lines, too, or with each of some neutral texts in them.
+    What is wrong whatever the gaps hold is wrong without their lines, too.
     """
 
-    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool) -> None:
-        self._text, self._gaps, self._language, self._in_line = text, gaps, language, in_line
+    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
+        self._text, self._gaps, self._language = text, gaps, language
         self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
         self._cuts = [Splice(*line, 0) for line in self._lines]
         self._around = [_with_neighbours(text, *line) for line in self._lines]
@@ -69,53 +68,16 @@ class Original:
         return self._parsed[1]
 
     @cached_property
-    def faults(self) -> frozenset[Fault]:
-        """The errors of its tree."""
-        return tree_faults(self.tree)
-
-    @cached_property
-    def all(self) -> frozenset[Fault]:
-        """The errors of its tree and of its indentation, which take a walk through the whole tree."""
-        return all_faults(self.tree, self._text, self._language)
+    def lasting(self) -> frozenset[Fault]:
+        """The faults that the text has without the gaps' lines, too, and that end nothing that a gap may begin."""
+        here = all_faults(self.tree, self._text, self._language)
+        there = self._lasting(here, self._cuts, *self.without_lines[:2])
+        return self._without_literals(frozenset(fault for fault in there if not self._ends_something(fault)))
 
     @cached_property
     def apart(self) -> frozenset[Fault]:
-        """The faults that the text has without the gaps' lines, too.
-
-        Of several lines, a fill may have to write the other half of a bracket, or end the comment or string around it.
-        Near a line, they count if the line is between whole statements, the brackets are balanced without it, and it is
-        no other half of theirs.
-        """
-        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
-        whole = frozenset(fault for fault in self._without_lines if not self._ends_something(fault))
-        if not self._in_line:
-            return self._without_literals(far & whole)
-        brackets = scan_brackets(self.without_lines.text, self._language.lexicon)
-        is_between = all(_ends(self._text[:begin]) for begin, _ in self._lines)
-        return far | whole if is_between and not brackets.stack and not brackets.unmatched else far
-
-    @cached_property
-    def near(self) -> frozenset[Fault]:
-        """The faults that may stay where no fill mends the text.
-
-        They stay without the gaps' lines, or with each of some neutral texts in the gaps: for fills of several lines
-        both, and only behind the gaps. They end nothing that a gap may begin.
-        """
-        whole = frozenset(fault for fault in self.all if not self._ends_something(fault))
-        lasting, lexicon = whole & self._without_lines, self._language.lexicon
-        for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
-            fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
-            text = splice(self._text, [(*gap, neutral) for gap in self._gaps])
-            whole = self._lasting(whole, fills, self._parse(text), text)
-        steady = lasting | whole if self._in_line else lasting & whole
-        behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
-        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
-        return self.apart | behind | ((far | lasting & whole) if self._in_line else frozenset())
-
-    @cached_property
-    def _without_lines(self) -> frozenset[Fault]:
-        """The faults that exist without the gaps' lines as well."""
-        return self._lasting(self.all, self._cuts, *self.without_lines[:2])
+        """Those that are not near a gap: there a fill may have to mend them."""
+        return frozenset(fault for fault in self.lasting if not self._is_near(fault))
 
     def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
         """The faults that also exist where the comments and strings around the gaps are ended there."""
@@ -145,12 +107,6 @@ class Original:
         if fault.kind.startswith("MISSING") or there.startswith(HALVES) or (lexicon.tags and there.startswith(b"</")):
             return True
         return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
-
-
-def _ends(text: bytes) -> bool:
-    """Whether the last line of a text ends a whole statement, begins a block or is a comment."""
-    last = text.rstrip().rpartition(b"\n")[2].lstrip()
-    return not last or last.endswith((b";", b"{", b"}", b"*/")) or last.startswith((b"//", b"#"))
 
 
 def _line(text: bytes, start: int, end: int) -> tuple[int, int]:

@@ -1,10 +1,9 @@
 """The text on both sides of a gap: the brackets and blocks that it leaves open, and those that the suffix closes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import product, zip_longest
 from typing import NamedTuple
 
 from lacuna_model.languages.language import Lexicon
@@ -23,20 +22,6 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
-# The beginning of a block's head, by the text after the block.
-HEAD_OF = {
-    re.compile(pattern): head
-    for pattern, head in (
-        (rb"\s*(?:catch|finally)\b", b"try"),
-        (rb"\s*else\b", b"if"),
-        (rb"\s*while\b", b"do "),
-        (rb"\s*from\s*[\"']", b"import "),
-        (rb"\s*(?:(?://[^\n]*\n|#\[[^\]\n]*\])\s*)*(?:pub )?fn\b", b"fn x() "),
-        (rb"\{", b"x: struct "),
-        (rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})", b"x: x "),
-        (rb",?\s*(?://[^\n]*\n\s*)*[^\n;{}]+ => ", b"x => "),
-    )
-}
 # Code that continues the text before it, even from the line above.
 CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
@@ -122,16 +107,9 @@ class RightSide:
             return [b"".join(parts) + end]
         if outside and len(headed) > 1 and lexicon.heads:
             parts[headed[0]] = lexicon.heads[0] + parts[headed[0]]
-        likely = self._likely(len(closers) - 1 - headed[-1])
-        heads = dict.fromkeys((*likely, *lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
+        heads = dict.fromkeys((*lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
         before, after = b"".join(parts[: headed[-1]]), b"".join(parts[headed[-1] :])
         return [before + head + after + end for head in heads]
-
-    def _likely(self, index: int) -> list[bytes]:
-        """The head of a block that the text after its closer tells, if it does."""
-        after = self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
-        begin = next((begin for pattern, begin in HEAD_OF.items() if pattern.match(after)), None)
-        return [head for head in self.lexicon.heads if begin and head.startswith(begin)][:1]
 
     @cached_property
     def _continues(self) -> bool:
@@ -145,13 +123,6 @@ def right_side(text: bytes, lexicon: Lexicon) -> RightSide:
     return RightSide(text, lexicon)
 
 
-MAX_OPEN = 8  # brackets
-ENDIF = b"\n#endif"
-CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
-DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
-BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
-
-
 class GapLine(NamedTuple):
     """The line with the gap: the text above, the parts of the line before and after the gap, and the text below."""
 
@@ -161,55 +132,11 @@ class GapLine(NamedTuple):
     below: bytes
 
 
-def count_open(text: bytes) -> tuple[int, int]:
-    """The number of ``#if`` that are open at the end of a text, and of its ``#endif`` without an ``#if``."""
-    opened = lacking = 0
-    for match in CONDITIONAL.finditer(text):
-        if match.group(1) == b"if":
-            opened += 1
-        elif opened:
-            opened -= 1
-        else:
-            lacking += 1
-    return opened, lacking
-
-
 def line_of(text: bytes, start: int, end: int) -> GapLine:
     """The line with the gap from ``start`` to ``end``."""
     begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
     stop = len(text) if stop < 0 else stop
     return GapLine(text[:begin], text[begin:start], text[end:stop], text[stop:])
-
-
-def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
-    """Lists of the closers, innermost first, each with a possible end of its statement; the likeliest list first."""
-    inwards = list(reversed(brackets))
-    ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
-    ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
-    for way in ways:
-        lines = [
-            b"\n" + b" " * max(bracket.column, 0) + bracket.closer + own[choice]
-            for bracket, own, choice in zip(inwards, ends, way, strict=True)
-        ]
-        yield [*lines, conditionals] if conditionals else lines
-        if conditionals and lines:
-            yield [conditionals + lines[0], *lines[1:]]
-
-
-def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
-    """Texts that may follow a closer, likeliest first: nothing, the end of a statement or the body of a header.
-
-    A block that demands more behind it, as that of a ``try`` does, is followed by that.
-    """
-    first, before = bracket.words
-    if bracket.closer == b"}" and (tail := dict(lexicon.tails).get(before)) is not None:
-        return [tail, b""]
-    if bracket.closer == b"}":
-        ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
-    else:
-        ends_statement = outer is None or outer.closer == b"}"
-    ends = [b"", lexicon.terminator, lexicon.body]
-    return list(dict.fromkeys([ends[1], ends[0], ends[2]] if ends_statement else ends))
 
 
 # Bytes that are scanned token by token; in text further away only brackets are counted.

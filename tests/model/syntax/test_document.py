@@ -20,11 +20,11 @@ C = (
 )
 
 
-def cut(name: str, text: bytes, *, in_line: bool = False) -> Document:
+def cut(name: str, text: bytes) -> Document:
     """A document with empty gaps where the text has marks."""
     parts = text.split(GAP)
     places = [len(b"".join(parts[: number + 1])) for number in range(len(parts) - 1)]
-    return Document(b"".join(parts), [(place, place) for place in places], require(name), in_line=in_line)
+    return Document(b"".join(parts), [(place, place) for place in places], require(name))
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,6 @@ def test_long_files_are_checked_as_afresh(name: str, text: bytes, fills: tuple[b
     for _ in range(2):
         assert document.check(fills).valid == document.check_fresh(fills).valid == valid
         assert document.check((b"a = 1;", b"a--;") if name == "c" else (b"a = 1", b"a = 2")).valid
-
-
-MACRO = b"static API int f(const x *);\n\nint g(int a);\n\n"  # the grammar knows no API
-
-
-@pytest.mark.parametrize("rest", [b"", b"int h(int b);\n" * 9, b"#ifdef A\n" + MACRO * 9])
-def test_a_line_need_not_repair_errors_in_which_it_has_no_part(rest: bytes) -> None:
-    document = cut("c", MACRO * 3 + b"<>\n" + rest + MACRO, in_line=True)
-    for fill, valid in ((b"int b;", True), (b"", True), (b"int b", False), (b"{", False)):
-        assert document.check((fill,)).valid == document.check_fresh((fill,)).valid == valid
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [(b"int b = (", b";\n"), (b"int b = (\n", b"\n;\n"), (b"int b = 2 +\n", b"\n;\n"), (b"int b[] = {\n(", b"\n};\n")],
-)
-def test_a_line_must_repair_an_error_in_which_it_has_a_part(before: bytes, after: bytes) -> None:
-    document = cut("c", MACRO + before + b"<>" + after, in_line=True)
-    assert not document.check_fresh((b"",)).valid
-    assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid
 
 
 @pytest.mark.parametrize(
@@ -97,66 +77,8 @@ def test_indentation_is_checked() -> None:
         assert not document.check_fresh([text]).valid
 
 
-@pytest.mark.parametrize(
-    ("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False), ("f", True), ("\x7f", False)]
-)
-def test_a_name_with_a_symbol_or_a_control_character_is_invalid(name: str, sound: bool) -> None:
-    own = cut("javascript", b"let x = <>;\nlet y = '\xe2\x88\x92';\n")
-    assert own.check([name.encode()]).valid == own.check_fresh([name.encode()]).valid == sound
-    assert own.check([f"'{name}'".encode()]).valid
-
-
 def test_a_fill_with_which_no_parse_ends_is_refused() -> None:
     own = cut("tsx", b"const title = 1;\nexport const Box = () => <>;\n")
     for check in (own.check, own.check_fresh):
         assert not check([ENDLESS]).valid
         assert check([b"<a b={c} />"]).valid
-
-
-# A comment begins before the gap, in a block. The suffix has other comments.
-HALVES = (
-    b"type A = {\n  /**\n   * a\n",
-    b"""
-};
-
-/**
- * b
- */
-export type B<
-  C extends D<E, 'f'>,
-> = C['f'] extends true
-  ? A
-  : G;
-
-export function h(
-  i:
-    | B<{ a: false }>['j']
-    | undefined,
-): K {
-  const k = i as L;
-  if (!k) {
-    return {
-      m: {
-        n: (o) => o,
-        p: (o) => o,
-      },
-    };
-  }
-  if ('m' in k) {
-    return k;
-  }
-  return {
-    m: k,
-    q: k,
-  };
-}
-""",
-)
-
-
-def test_a_fill_must_end_a_comment_that_the_prefix_leaves_open() -> None:
-    """Otherwise it ends far into the suffix, and the errors after its end do not count as the file's own."""
-    before, after = HALVES
-    document = cut("typescript", before + GAP + after + before + b"   */" + after)
-    assert not document.check_fresh([b"   * c"]).valid
-    assert document.check_fresh([b"   */"]).valid

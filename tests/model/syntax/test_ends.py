@@ -89,7 +89,7 @@ def test_a_body_is_not_left_empty_beside_a_gap_that_is_open(tokens: SmallTokens)
 def test_at_the_end_of_a_text_a_stop_rule_ends_a_fill_before_the_closers_that_are_due(tokens: SmallTokens) -> None:
     before, written = "class A {\n  f() {\n    return ", tuple(tokens.encode("this.b();"))
     start, ended = len(before.encode()), FillSoFar(written, ROOM, ended=True)
-    for after, may_end in (("\n", True), ("\nlet c = {\n", False)):
+    for after, may_end in (("\n", True), ("\nlet c = {};\n", False)):
         region = Region(start, start, ROOM)
         constraint = SyntaxConstraint((before + after).encode(), [region], require("javascript"), tokens)
         assert constraint.may_end(0, ended) == may_end

@@ -5,8 +5,6 @@ from hypothesis import strategies as st
 from lacuna_model.text.lines import (
     first_of,
     first_written,
-    in_word,
-    indentation,
     last_written,
     line_starts,
     lines_down,
@@ -81,12 +79,6 @@ def test_the_line_ending_is_that_of_the_first_line(text: str, newline: str) -> N
     assert newline_of(text) == newline
 
 
-def test_an_indentation_is_of_white_space_or_of_some_of_it() -> None:
-    assert indentation(" \t\n x ") == " \t\n "
-    assert indentation(" \t\n x ", " \t") == " \t"
-    assert indentation(b"  x") == b"  "
-
-
 @given(value=st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_what_is_well_formed_stays(value: object) -> None:
     assert well_formed(value) == value
@@ -106,7 +98,3 @@ def test_halves_that_belong_together_are_joined_and_others_replaced() -> None:
 def test_offsets_within_characters_are_told_from_those_between() -> None:
     data = "aé😀".encode()
     assert [place for place in range(len(data) + 1) if within_character(data, place)] == [2, 4, 5, 6]
-
-
-def test_characters_of_words_are_letters_digits_and_the_underscore() -> None:
-    assert [one for one in ("a", "é", "1", "_", "-", " ", "") if in_word(one)] == ["a", "é", "1", "_"]
