@@ -1,10 +1,9 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
 They come from the project, from a smaller model, from what the model itself said in mask rows, or behind a draft that
-it refused, and, where a text is rewritten, from that text; for a gap that waited for others, from what was drafted
-ahead meanwhile. Each source proposes a token for the next slot, with a probability.
-The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
-the pass.
+it refused, and, where a text is rewritten or was taken back, from that text. Each source proposes a token for the next
+slot, with a probability. The likeliest one is drafted, and all go on from there. A draft ends where the next slot would
+not pay for its row of the pass.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
-from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts, Source
+from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts
 from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, Walk
 
 # Shorter matches in the project are ignored.
@@ -174,8 +173,7 @@ class SmallerModel(Protocol):
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``guess`` is what was written for the gap while others before it were not filled yet, or what was taken back;
-    ``behind`` what the last pass has read of the slots behind its own token.
+    ``guess`` is what was taken back, ``behind`` what the last pass has read of the slots behind its own token.
     """
 
     written: Sequence[int]
@@ -202,16 +200,15 @@ class RunDrafts:
 
 
 class OldTextDrafts:
-    """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
+    """Continues a fill as another text for its gap goes on: that which stood there, or was taken back."""
 
-    def __init__(self, aligned: Alignment, source: Source) -> None:
+    def __init__(self, aligned: Alignment) -> None:
         self._aligned = aligned
-        self._source = source
 
     def proposal(self) -> DraftedToken | None:
         """The next token of the old text; the longer both texts have agreed, the more certain."""
         found = self._aligned.proposal()
-        return None if found is None else DraftedToken(*found, self._source)
+        return None if found is None else DraftedToken(*found, "old")
 
     def take(self, token: int) -> None:
         """Go on after ``token``."""
@@ -284,7 +281,7 @@ class Drafts:
         if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), Alignment(old))
             aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
+            sources.append(OldTextDrafts(aligned.copy()))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.behind:

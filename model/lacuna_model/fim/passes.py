@@ -122,11 +122,6 @@ class SharedPasses:
         self._expected: set[TrackReader] = set()  # those that a pass was for, and that have announced nothing since
 
     @property
-    def writes_ahead(self) -> bool:
-        """Whether gaps that wait are read, too: a device beside the host takes about as long without their rows."""
-        return self.is_asynchronous
-
-    @property
     def is_awaited(self) -> bool:
         """Whether a request has announced what it wants read, and did not take the outputs yet."""
         return bool(self._announced)

@@ -5,10 +5,7 @@ one in the preceding row; the row after the last accepted token yields one token
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 A model that has mask rows may read some behind a draft: they propose the draft of the next pass.
 
-A gap waits for the gaps before it, since its prompt will hold their fills. A device that works beside the host reads
-its rows in about the same time, so it is drafted ahead there in the same passes, as if it had no gaps before it. Once
-one of them is filled, what was drafted ahead is a source of drafts like others: where it does not hold, it goes on from
-the place where both texts agree again. On a CPU rows take time, and what is drafted ahead does not save as much.
+A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -47,17 +44,13 @@ GREEDY = DecodeOptions()
 class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
-    there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
-    tokens as they were seen last, and ``read`` those that the last pass has verified. ``next`` is the
-    model's own next token, and ``behind`` what it read of the slots after that: in mask rows or, if it refused a draft
-    token there, behind that. Mask rows are read in ``mask_track``.
+    ``guess`` is what was taken back. ``written`` are its tokens as they were seen last, and ``read`` those that the
+    last pass has verified. ``next`` is the model's own next token, and ``behind`` what it read of the slots after that:
+    in mask rows or, if it refused a draft token there, behind that. Mask rows are read in ``mask_track``.
     """
 
     track: Track
     mask_track: Track
-    ahead: list[Drafted] = field(default_factory=list)
-    complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     read: list[int] = field(default_factory=list)
@@ -74,17 +67,6 @@ class FillTokens:
         """What was read of the slots after those ``written``, where the last of these is the model's own."""
         return self.behind if self.next and written == [*self.read, *self.next] else []
 
-    @property
-    def tokens_ahead(self) -> list[int]:
-        """The tokens that were written ahead."""
-        return [one.token for one in self.ahead if one.token is not None]
-
-    def begin_again(self) -> None:
-        """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
-        self.guess = self.tokens_ahead or self.guess
-        self.ahead, self.complete = [], False
-        self.read, self.next, self.behind = [], [], []
-
 
 @dataclass(frozen=True, slots=True)
 class FillInPass:
@@ -98,7 +80,6 @@ class FillInPass:
     known: list[int]
     draft: list[int]
     forced: int = 0
-    waits: bool = False
     drafts: bool = False
     guesses: list[DraftedToken] = field(default_factory=list)
     num_masks: int = 0
@@ -195,17 +176,10 @@ class FimReader:
         self._settle(fills)
         parts: list[FillInPass] = []
         for fill in fills:
-            if not fill.is_open:
-                continue
-            waits, tokens = self._waits(fill, fills), self._tokens_of(fill)
-            if waits and not self._model.passes.writes_ahead:
-                continue
-            if not waits and (tokens.ahead or tokens.complete):
-                tokens.begin_again()
-            if not tokens.complete:
+            if fill.is_open and not self._waits(fill, fills):
                 if not ahead:
-                    tokens.see(list(fill.tokens))
-                parts.append(self._part(fill, waits))
+                    self._tokens_of(fill).see(list(fill.tokens))
+                parts.append(self._part(fill))
         parts = yield from self._drafted(parts)
         if parts:
             wanted, passes = self._wanted(parts), self._model.passes
@@ -217,14 +191,12 @@ class FimReader:
                 passes.begin(wanted)
 
     def drafted(self, fill: Fill) -> list[Drafted]:
-        """What the announced pass verifies behind the tokens of a fill, and the masks; what a waiting one has ahead."""
-        if not fill.is_open:
-            return []
+        """What the announced pass verifies behind the tokens of a fill, and the masks."""
         parts, place = self._announced.parts if self._announced else [], len(fill.tokens)
         part = next((one for one in parts if one.fill.key == fill.key), None)
         read = [] if part is None else part.written
-        if part is None or part.waits or read[:place] != fill.tokens:
-            return self._tokens_of(fill).ahead[place:]
+        if part is None or not fill.is_open or read[:place] != fill.tokens:
+            return []
         known = [Drafted(token, 1.0) for token in read[place : len(read) - len(part.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
@@ -266,27 +238,22 @@ class FimReader:
         first = [fill for fill in fills if fill.candidate == fills[0].candidate]
         settled = [fill.tokens if fill.has_ended else [] for fill in first[:-1]]
         if settled != self._settled:
-            before, self._settled = self._settled, settled
+            self._settled = settled
             self._context.settle(settled)
             if self._drafts is not None:
                 self._drafts.filled(settled)
-            for (_, gap), tokens in self._all_tokens.items():
-                if settled[:gap] != before[:gap]:
-                    tokens.begin_again()
 
-    def _part(self, fill: Fill, waits: bool) -> FillInPass:
+    def _part(self, fill: Fill) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
-        written, tokens = list(fill.tokens), self._tokens_of(fill)
+        written = list(fill.tokens)
         if begun := list(fill.begun):
             return FillInPass(fill, written, begun, forced=len(begun))
-        ahead = tokens.tokens_ahead[: fill.most - 1] if waits else []
-        known = ahead if ahead[: len(written)] == written else written
-        old = self._layout.old(fill.gap.index) or tokens.guess
-        healed = None if known or old else self._model.tokenizer.token(fill.gap.prefix)
+        old = self._layout.old(fill.gap.index) or self._tokens_of(fill).guess
+        healed = None if written or old else self._model.tokenizer.token(fill.gap.prefix)
         # The healed text is likely to be the token that it is.
         draft = [healed] if healed is not None and fill.most > 1 else []
-        drafts = bool(known or draft or old or not fill.gap.prefix)
-        return FillInPass(fill, known, draft, waits=waits, drafts=drafts)
+        drafts = bool(written or draft or old or not fill.gap.prefix)
+        return FillInPass(fill, written, draft, drafts=drafts)
 
     def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
         """The parts with guesses at what follows."""
@@ -347,17 +314,14 @@ class FimReader:
         written, known = [*part.known, *part.draft], len(part.known)
         return [self._rule(part.fill, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _run(self, part: FillInPass, outputs: Outputs) -> Run | None:
-        """The run of a part up to the first refused draft token; None for a gap that waits, and is written ahead."""
+    def _run(self, part: FillInPass, outputs: Outputs) -> Run:
+        """The run of a part up to the first refused draft token."""
         ids, logp = parted(outputs.summaries)
         accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
         self._remember(part, accepted, outputs.best[accepted:])
         run = self._rejoined(part, Run(ids[: accepted + 1], logp[: accepted + 1]))
         for place, token in enumerate(part.draft[: part.forced]):
             put_first(run, place, token)
-        if part.waits:
-            self._write_ahead(part, run)
-            return None
         temperature, seed = self._options.temperature, self._options.seed
         if temperature <= 0:
             return run
@@ -395,16 +359,6 @@ class FimReader:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
                 slots = enumerate(likely, start=1)
                 tokens.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in slots]
-
-    def _write_ahead(self, part: FillInPass, run: Run) -> None:
-        """Keep what the model wrote ahead for a gap that waits."""
-        tokens, known = self._tokens_of(part.fill), part.known
-        earlier = tokens.ahead[: len(known)]
-        earlier += [Drafted(token, 1.0) for token in known[len(earlier) :]]
-        new = [Drafted(token, float(np.exp(one))) for token, one in zip(run.tokens, run.logp[:, 0], strict=True)]
-        tokens.complete = run.tokens[-1] == self._eog_id
-        tokens.ahead = [*earlier, *(new[:-1] if tokens.complete else new)]
-        tokens.complete = tokens.complete or len(tokens.ahead) >= part.fill.most
 
     def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""

@@ -21,7 +21,6 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import AcceptanceRates
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.network.transformer import Transformer
 
@@ -35,11 +34,7 @@ Steps = Iterator[Snapshot]
 
 @pytest.fixture
 def beside_the_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Says whether passes go on beside the host; here they end before that does anything else.
-
-    Gaps that wait are written ahead in either case: what is read of their prompts, and when, is the same then.
-    """
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
+    """Says whether passes go on beside the host; here they end before that does anything else."""
     return lambda answer: monkeypatch.setattr(Transformer, "is_asynchronous", answer)
 
 

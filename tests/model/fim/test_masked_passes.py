@@ -19,7 +19,6 @@ from lacuna_model.core.params import ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.costs import PassCosts, Round
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.group_fill import SPARE
 
 
@@ -82,19 +81,6 @@ def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temp
         asked = request(*cuts, syntax=syntax, temperature=temperature, seed=seed)
         alone = Engine(tiny_fim.loaded(3)).fill(asked)
         assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
-
-
-def test_a_round_denoises_all_gaps_in_one_pass(slots: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
-    slots(5)
-    smaller = tiny_masks.masked(tiny_fim.loaded(1))
-    engine, asked = Engine(drafted_by(smaller)), request((40, 60), (150, 170), (300, 320))
-    made = passes_of(smaller)
-    result = read_ahead(engine, asked)
-    masked = [gated for gated in made if gated]
-    assert max(masked) == 3 * 4
-    assert set(masked) <= {4, 8, 12}
-    assert len(masked) <= result.stats.nfe
 
 
 @pytest.mark.parametrize("order", [[], [0, 0, 1, 0, 2, 2, 0, 1], [2, 1, 1, 1]])

@@ -25,7 +25,6 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.costs import Ahead, PassCosts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.readers import load
@@ -98,16 +97,6 @@ def test_snapshots_show_the_draft_that_the_next_pass_verifies_and_the_masks_behi
     before, after = seen[1], seen[2]
     drafted = [place for place, (state, _) in enumerate(before) if state == "draft"]
     assert [after[place] for place in drafted] == [("committed", before[place][1]) for place in drafted]
-
-
-def test_masks_follow_the_draft_of_every_gap_in_the_same_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
-    model = masked()
-    engine, asked = Engine(model), request((40, 60), (150, 170), (300, 320))
-    made = passes_of(model)
-    result = read_ahead(engine, asked)
-    assert max(made) == 3 * MASKS
-    assert sum(gated > 0 for gated in made) <= result.stats.nfe
 
 
 def test_without_drafts_there_are_no_masks() -> None:
