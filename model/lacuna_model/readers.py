@@ -210,10 +210,10 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         model.costs,
         cache.rates,
         model.tokenizer.special_ids,
-        _draft_model(model, cache, layout) if options.drafter and layout.header is None else None,
         0 if own is None else own.most,
     )
-    return FimReader(model, cache, drafts, layout, options)
+    smaller = _draft_model(model, cache, layout) if options.drafter and layout.header is None else None
+    return FimReader(model, cache, drafts, layout, options, smaller)
 
 
 def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:

@@ -182,11 +182,6 @@ class Reader(Protocol):
         """The forward passes made so far."""
         ...
 
-    @property
-    def corrections(self) -> int:
-        """How many tokens of its guesses it has changed so far."""
-        ...
-
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Say that ``read`` will be called with these fills, so that other requests may share the pass.
 

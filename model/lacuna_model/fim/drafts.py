@@ -6,7 +6,7 @@ slot, with a probability. The likeliest one is drafted, and all go on from there
 not pay for its row of the pass.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
 from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts
-from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, Walk
+from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, longest_match
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3
@@ -135,38 +135,20 @@ class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
 
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
-        self._walk = Walk(known, text[-MAX_MATCH:])
+        self._known, self._text = known, list(text[-MAX_MATCH:])
+        self._match = longest_match(known, self._text)
 
     def proposal(self) -> DraftedToken | None:
         """The most frequent continuation; longer matches are more certain."""
-        found = self._walk.proposal()
-        if found is None or found.length < LEAST_MATCH or found.ids[0] < 0:
+        if self._match is None or self._match.length < LEAST_MATCH:
             return None
-        return DraftedToken(int(found.ids[0]), found.purity * found.length / (found.length + 2), "project")
+        token, share = self._match.likeliest()
+        return DraftedToken(token, share * self._match.length / (self._match.length + 2), "project")
 
     def take(self, token: int) -> None:
-        """Follow ``token``."""
-        self._walk.take(token)
-
-
-class SmallerModel(Protocol):
-    """A smaller model that drafts for the fills of one request."""
-
-    def settle(self, fills: Sequence[Sequence[int]]) -> None:
-        """Take the fills of the first gaps, as tokens; empty: not filled yet."""
-        ...
-
-    def drafting(self, wanted: Mapping[Key, "WrittenFill"]) -> Generator[None, None, None]:
-        """Draft for fills, with pauses in which others may have their turn. Called once a pass."""
-        ...
-
-    def run(self, key: Key) -> Sequence[DraftedToken]:
-        """What was drafted for a fill in this round."""
-        ...
-
-    def withdraw(self) -> None:
-        """Draft for none of the fills any more."""
-        ...
+        """Follow ``token``; where no place of the match has it, the longest match is searched again."""
+        self._text.append(token)
+        self._match = (self._match and self._match.follow(token)) or longest_match(self._known, self._text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,41 +207,26 @@ class Drafts:
         costs: PassCosts,
         rates: AcceptanceRates,
         specials: frozenset[int],
-        smaller: SmallerModel | None = None,
         masks: int = 0,
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
-        There may be a ``smaller`` model, or the model itself may read so many ``masks`` behind the draft of each fill.
+        The model may read so many ``masks`` behind the draft of each fill.
         """
         self._layout = layout
         self._project = self._known = known
-        self._smaller = smaller
         self._costs = costs
         self._rates = rates
         self._specials = specials
         self._masks = masks
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        """Begin a round, in which :meth:`draft` is asked for these fills, with pauses in which others have their turn.
+    def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
+        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far.
 
-        The smaller model drafts for those of which no other source is sure how they go on.
+        A smaller model may have drafted a ``run``.
         """
-        if self._smaller is not None:
-            doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
-            yield from self._smaller.drafting(doubtful)
-
-    def withdraw(self) -> None:
-        """End a round that was begun."""
-        if self._smaller is not None:
-            self._smaller.withdraw()
-
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
-        sources = self._sources(key, fill)
-        if self._smaller is not None and (run := self._smaller.run(key)):
-            sources.append(RunDrafts(self._plain(run)))
+        sources = [*self._sources(key, fill), *([RunDrafts(self._plain(run))] if run else [])]
         drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < fill.room:
@@ -275,7 +242,7 @@ class Drafts:
         return drafted
 
     def _sources(self, key: Key, fill: WrittenFill) -> list[Proposes]:
-        """The sources that take no time."""
+        """The sources but a smaller model."""
         gap, written = key[1], fill.written
         sources: list[Proposes] = []
         if old := self._layout.old(gap) or tuple(fill.guess):
@@ -288,7 +255,7 @@ class Drafts:
             sources.append(RunDrafts(self._plain(fill.behind)))
         return sources
 
-    def _is_sure(self, key: Key, fill: WrittenFill) -> bool:
+    def is_sure(self, key: Key, fill: WrittenFill) -> bool:
         """Whether some source is sure of the next token."""
         best = self._likeliest(self._sources(key, fill))
         return best is not None and best.probability >= SURE
@@ -311,8 +278,6 @@ class Drafts:
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""
-        if self._smaller is not None:
-            self._smaller.settle(fills)
         if not self._project:
             return
         segments = self._layout.segments
@@ -327,7 +292,7 @@ class Drafts:
     def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
         for index, guess in enumerate(guesses[: held + 1]):
-            self._rates.saw(guess, index, index < held)
+            self._rates.saw(guess, index < held)
 
     def _likeliest(self, sources: Sequence[Proposes]) -> DraftedToken | None:
         """The likeliest proposal, if there is any."""

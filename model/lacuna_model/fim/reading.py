@@ -23,6 +23,7 @@ from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import DraftedToken
+from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
@@ -119,11 +120,13 @@ class FimReader:
         self,
         model: LoadedFim,
         context: FimContext,
-        drafts: Drafts | None,
+        drafts: Drafts,
         layout: Layout,
         options: DecodeOptions = GREEDY,
+        smaller: DraftModel | None = None,
     ) -> None:
-        self.passes, self.corrections = 0, 0
+        """A ``smaller`` model may draft for it."""
+        self.passes = 0
         answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)
@@ -135,7 +138,7 @@ class FimReader:
         self._layout, self._options = layout, options
         self._model = model
         self._context = context
-        self._drafts = drafts
+        self._drafts, self._smaller = drafts, smaller
         self._eog_id = model.tokenizer.eog_id
         self._all_tokens: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
@@ -203,8 +206,8 @@ class FimReader:
 
     def withdraw(self) -> None:
         """Take back what was announced; the device may be at it."""
-        if self._drafts is not None:
-            self._drafts.withdraw()
+        if self._smaller is not None:
+            self._smaller.withdraw()
         if self._announced is not None:
             self.passes += self._announced.wanted.has_begun
             self._announced = None
@@ -240,8 +243,9 @@ class FimReader:
         if settled != self._settled:
             self._settled = settled
             self._context.settle(settled)
-            if self._drafts is not None:
-                self._drafts.filled(settled)
+            self._drafts.filled(settled)
+            if self._smaller is not None:
+                self._smaller.settle(settled)
 
     def _part(self, fill: Fill) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
@@ -257,15 +261,17 @@ class FimReader:
 
     def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
         """The parts with guesses at what follows."""
-        if self._drafts is None:
-            return list(parts)
         fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
-        yield from self._drafts.preparing(fills)
+        if self._smaller is not None:
+            doubtful = {
+                key: fill for key, fill in fills.items() if fill.room > 0 and not self._drafts.is_sure(key, fill)
+            }
+            yield from self._smaller.drafting(doubtful)
         unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
         rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
         found = list[FillInPass]()
         for part in parts:
-            found.append(self._guessed(part, self._drafts, fills[part.fill.key], rows) if part.drafts else part)
+            found.append(self._guessed(part, fills[part.fill.key], rows) if part.drafts else part)
             rows += len(found[-1].guesses) + found[-1].num_masks
         return found
 
@@ -277,12 +283,13 @@ class FimReader:
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
         return WrittenFill(written, most, tokens.guess, tokens.guesses_after(written))
 
-    def _guessed(self, part: FillInPass, drafts: Drafts, written: WrittenFill, rows: int) -> FillInPass:
+    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int) -> FillInPass:
         """A part with guesses and masks, in a pass of so many ``rows`` without them."""
-        guesses = drafts.draft(part.fill.key, written, rows)
+        run = self._smaller.run(part.fill.key) if self._smaller is not None else ()
+        guesses = self._drafts.draft(part.fill.key, written, rows, run)
         before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
         end = before + 1 + len(part.written) + len(guesses)
-        guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
+        guesses, masks = self._drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
         draft = [*part.draft, *(guess.token for guess in guesses)]
         return replace(part, draft=draft, guesses=guesses, num_masks=masks)
 
@@ -347,7 +354,7 @@ class FimReader:
         tokens.read, tokens.next = [*part.known, *part.draft[:accepted]], best[:1]
         tokens.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
         given = len(part.draft) - len(part.guesses)
-        if self._drafts is not None and accepted >= given:
+        if accepted >= given:
             self._drafts.verified(part.guesses, accepted - given)
 
     def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:

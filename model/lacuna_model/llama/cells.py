@@ -22,8 +22,6 @@ from lacuna_model.llama.library import Batch, Library
 
 # The library's limit.
 SEQUENCES = 256
-# Rows of one call; the library reads more in pieces, but nothing can be done between them.
-BATCH_ROWS = 2048
 _NO_CELL_FREE = 1
 
 
@@ -55,23 +53,13 @@ class Stretch:
     wanted: set[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A part of stretch ``index``, and into which sequences its positions go: (sequence, first, end)."""
-
-    index: int
-    stretch: Stretch
-    kept: Sequence[tuple[int, int, int]]
-
-
 class Cells:
     """The cells of one context, ``count`` of them; raises MemoryError where the context cannot be made."""
 
     def __init__(self, library: Library, model: int, *, count: int, threads: int, vocab_size: int) -> None:
         params = library("context_default_params")
-        rows = min(BATCH_ROWS, count)
         for field, value in (
-            *((api.CELLS, count), (api.BATCH, rows), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
+            *((api.CELLS, count), (api.BATCH, count), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
             *((api.THREADS, threads), (api.BATCH_THREADS, threads), (api.WHOLE_WINDOW, True)),
         ):
             params.put(*field, value)
@@ -79,7 +67,6 @@ class Cells:
         self.context: int = library("init_from_model", model, params)
         if not self.context:
             raise MemoryError(f"libllama cannot make a context of {count} tokens ({library.complaint})")
-        self.rows = rows
         self.count = int(library("n_ctx", self.context))
         self._memory = library("get_memory", self.context)
         self.can_shift = bool(library("memory_can_shift", self._memory))
@@ -146,47 +133,22 @@ class Cells:
     def read(
         self, stretches: Sequence[Stretch], kept: Sequence[Sequence[tuple[int, int, int]]]
     ) -> list[NDArray[np.float32]]:
-        """Read stretches in one pass, or in several where they are many.
+        """Read stretches in one pass.
 
         ``kept`` says of each into which sequences its positions go: (sequence, first, end). Returns the logits
         [wanted, V] of each. Raises RuntimeError where the library fails; then nothing is kept.
         """
-        found = [np.empty((0, self._vocab_size), dtype=np.float32)] * len(stretches)
-        group: list[Job] = []
-        for index, (stretch, places) in enumerate(zip(stretches, kept, strict=True)):
-            for job in self._parts(Job(index, stretch, places)):
-                rows = sum(len(one.stretch.ids) for one in group)
-                if group and (rows + len(job.stretch.ids) > self.rows or len(group) >= len(self._free)):
-                    self._together(group, found)
-                    group = []
-                group.append(job)
-        self._together(group, found)
-        return found
-
-    def _parts(self, job: Job) -> list[Job]:
-        """A stretch in parts that a call can read; each attends to those before it, which are read in earlier calls."""
-        stretch, parts = job.stretch, list[Job]()
-        for at in range(0, len(stretch.ids), self.rows):
-            first, ids = stretch.first + at, stretch.ids[at : at + self.rows]
-            end = first + len(ids)
-            seen = [*stretch.seen, *(target for target, _, _ in job.kept)] if at else stretch.seen
-            wanted = {place - at for place in stretch.wanted if at <= place < at + len(ids)}
-            kept = [(target, max(one, first), min(other, end)) for target, one, other in job.kept]
-            parts.append(Job(job.index, Stretch(first, ids, seen, wanted), kept))
-        return parts
-
-    def _together(self, jobs: Sequence[Job], found: list[NDArray[np.float32]]) -> None:
         own: list[int] = []
         try:
-            for job in jobs:
+            for stretch in stretches:
                 own.append(self.take())
-                for sequence in job.stretch.seen:
-                    self.share(sequence, own[-1], 0, job.stretch.first)
-            logits = self._decoded([job.stretch for job in jobs], own)
-            for job, sequence, rows in zip(jobs, own, logits, strict=True):
-                found[job.index] = np.concatenate((found[job.index], rows))
-                for target, first, end in job.kept:
+                for sequence in stretch.seen:
+                    self.share(sequence, own[-1], 0, stretch.first)
+            logits = self._decoded(stretches, own)
+            for sequence, places in zip(own, kept, strict=True):
+                for target, first, end in places:
                     self.share(sequence, target, first, end)
+            return logits
         finally:
             self.give(own)
 

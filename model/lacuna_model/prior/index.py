@@ -216,10 +216,6 @@ class Index:
             return found if self._recent is None else [*found, Segment.of(self._recent, {without})]
 
 
-# The most tokens of a match that are proposed.
-MAX_OFFERED = 16
-
-
 @dataclass(frozen=True, slots=True)
 class Match:
     """The places where the tokens before a slot occur in the project, as offsets of the token that follows them.
@@ -230,15 +226,15 @@ class Match:
     length: int
     found: tuple[tuple[Segment, Places], ...]
 
-    @property
-    def count(self) -> int:
-        """The number of places (of very many, a sample)."""
-        return sum(len(places) for _, places in self.found)
-
     def tokens(self) -> NDArray[np.int64]:
-        """The token in the slot at every place."""
-        parts = [segment.array.tokens[places].astype(np.int64) for segment, places in self.found]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        """The token in the slot at every place (of very many, a sample)."""
+        return np.concatenate([segment.array.tokens[places].astype(np.int64) for segment, places in self.found])
+
+    def likeliest(self) -> tuple[int, float]:
+        """The most frequent token of the slot, and its share of all."""
+        ids, counts = np.unique(self.tokens(), return_counts=True)
+        best = int(counts.argmax())
+        return int(ids[best]), float(counts[best] / counts.sum())
 
     def follow(self, token: int) -> "Match | None":
         """The match of the next slot, given the token in this one; None where no place has it.
@@ -293,48 +289,3 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         else:
             step //= 2
     return length, places(length)
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Tokens of a slot with their shares [N], most frequent first; ``length`` and ``count`` of their match."""
-
-    ids: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    length: int
-    count: int
-
-    @property
-    def purity(self) -> float:
-        """The share of the most frequent token."""
-        return float(self.shares[0])
-
-
-def propose(match: Match) -> Proposal:
-    """The tokens at a match's places."""
-    tokens = match.tokens()
-    ids, counts = np.unique(tokens, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MAX_OFFERED]
-    return Proposal(ids[order], counts[order] / match.count, match.length, match.count)
-
-
-class Walk:
-    """Follows a fill through the project from its first open slot on, token by token.
-
-    A match is followed as long as it contains the tokens taken; otherwise the longest match is searched again.
-    """
-
-    def __init__(self, segments: Sequence[Segment], left: Sequence[int]) -> None:
-        self._segments = segments
-        self._left = list(left)
-        self._match = longest_match(segments, self._left)
-
-    def proposal(self) -> Proposal | None:
-        """The tokens that may fill the slot; None where the project has no match."""
-        return propose(self._match) if self._match else None
-
-    def take(self, token: int) -> None:
-        """Put a token into the slot and go to the next."""
-        self._left.append(token)
-        followed = self._match and self._match.follow(token)
-        self._match = followed or longest_match(self._segments, self._left)

@@ -140,10 +140,14 @@ def _drafting(engine: Engine) -> int:
 
 def _verified(engine: Engine, request: InfillRequest) -> tuple[Counter[int], Counter[int]]:
     """How many draft tokens of a request's document were verified so far, and how many were right, by slot."""
+    asked, right = Counter[int](), Counter[int]()
     with engine.sessions.running(request.path) as session:
         assert isinstance(session.cache, FimContext)
-        rates = session.cache.rates
-        return rates.asked.copy(), rates.right.copy()
+        for (_, slot), count in session.cache.rates.verified.items():
+            asked[slot] += int(count)
+        for (_, slot), held in session.cache.rates.held.items():
+            right[slot] += int(held)
+    return asked, right
 
 
 def rows(found: Sequence[Drafted]) -> list[Row]:

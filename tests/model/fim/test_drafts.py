@@ -1,6 +1,6 @@
 """A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.decode.fill import Key
 from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts, Source
 from lacuna_model.fim.drafts import Alignment, Drafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
@@ -83,58 +82,33 @@ def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed
     assert {guess.source for guess in other} == {"project"}
 
 
-class Drafting:
-    """A smaller model that drafts one run for every fill that it is asked for."""
-
-    def __init__(self, run: Sequence[int], probability: float) -> None:
-        self._run = [DraftedToken(token, probability, "masked", slot) for slot, token in enumerate(run)]
-        self.asked: list[Key] = []
-
-    def settle(self, fills: Sequence[Sequence[int]]) -> None:
-        pass
-
-    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        self.asked = list(wanted)
-        yield
-
-    def run(self, key: Key) -> list[DraftedToken]:
-        return self._run if key in self.asked else []
-
-    def withdraw(self) -> None:
-        pass
+def masked(run: Sequence[int], probability: float) -> list[DraftedToken]:
+    """What a smaller model has drafted."""
+    return [DraftedToken(token, probability, "masked", slot) for slot, token in enumerate(run)]
 
 
-def told(
-    smaller: Drafting,
-    segments: Sequence[Segment],
-    written: Sequence[int],
-    room: int = 3,
-    said: Sequence[DraftedToken] = (),
-) -> list[DraftedToken]:
+def beside(run: Sequence[DraftedToken], segments: Sequence[Segment], written: Sequence[int]) -> list[DraftedToken]:
     """What is drafted beside a smaller model."""
     layout = tiny_fim.laid_out(MODEL, "", "")
-    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids, smaller)
-    fill = WrittenFill(written, room, behind=said)
-    assert len(list(drafts.preparing({(0, 0): fill}))) == 1
-    return drafts.draft((0, 0), fill, 1)
+    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    return drafts.draft((0, 0), WrittenFill(written, 3), 1, run)
 
 
 def test_the_likelier_of_the_project_and_a_smaller_model_is_drafted() -> None:
     copied = ENCODE("total = total + value\n" * 3)
     segments = [Segment(IndexedDocuments.index({"a": copied}, token_type(MODEL.tokenizer.vocab_size)))]
-    unsure = Drafting([5, 6, 7], 0.01)
-    assert {guess.source for guess in told(unsure, segments, copied[:6])} == {"project"}
-    sure = Drafting([5, 6, 7], 0.99)
-    assert [guess.token for guess in told(sure, known("x y z"), copied[:6])] == [5, 6, 7]
-    assert [guess.slot for guess in told(sure, (), copied[:6])] == [0, 1, 2]
+    unsure, sure = masked([5, 6, 7], 0.01), masked([5, 6, 7], 0.99)
+    assert {guess.source for guess in beside(unsure, segments, copied[:6])} == {"project"}
+    assert [guess.token for guess in beside(sure, known("x y z"), copied[:6])] == [5, 6, 7]
+    assert [guess.slot for guess in beside(sure, (), copied[:6])] == [0, 1, 2]
 
 
-def test_a_smaller_model_is_not_asked_where_another_source_is_sure_or_nothing_may_follow() -> None:
-    smaller, said = Drafting([5, 6, 7], 0.99), [DraftedToken(9, 0.95, "masked", 1)]
-    assert [guess.token for guess in told(smaller, (), [4], said=said)] == [9]
-    assert smaller.asked == []
-    assert told(smaller, (), [4], room=0) == []
-    assert smaller.asked == []
+@pytest.mark.parametrize(("probability", "sure"), [(0.95, True), (0.5, False)])
+def test_a_source_that_is_sure_of_the_next_token_leaves_nothing_to_a_smaller_model(
+    probability: float, sure: bool
+) -> None:
+    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), PassCosts(), AcceptanceRates(), frozenset())
+    assert drafts.is_sure((0, 0), WrittenFill([4], 3, behind=masked([9], probability))) is sure
 
 
 @pytest.mark.parametrize(("second_ms", "most"), [(18.0, 0), (10.0, 6)])
@@ -143,11 +117,8 @@ def test_a_draft_ends_where_a_row_does_not_pay(second_ms: float, most: int) -> N
     for _ in range(50):
         costs.saw_pass(1, 10.0)
         costs.saw_pass(16, 10.0 + 15 * (second_ms - 10.0))
-    smaller = Drafting([5, 6, 7, 8, 9, 10], 0.7)
-    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset(), smaller)
-    fill = WrittenFill([4], 6)
-    list(drafts.preparing({(0, 0): fill}))
-    assert len(drafts.draft((0, 0), fill, 1)) == most
+    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset())
+    assert len(drafts.draft((0, 0), WrittenFill([4], 6), 1, masked([5, 6, 7, 8, 9, 10], 0.7))) == most
 
 
 def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:

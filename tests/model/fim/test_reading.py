@@ -1,6 +1,6 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -13,7 +13,7 @@ from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import DraftedToken
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.reading import FimReader
 
@@ -30,7 +30,7 @@ class Guesses:
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
 
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+    def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
         written = list(fill.written)
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
@@ -38,13 +38,6 @@ class Guesses:
 
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         return drafted, 0
-
-    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        """Do nothing: the guesses are given."""
-        yield from ()
-
-    def withdraw(self) -> None:
-        """Do nothing: the guesses are given."""
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
@@ -55,14 +48,15 @@ class Guesses:
 
 def run(
     layout: Layout,
-    drafts: Guesses | Drafts | None,
+    guesses: Guesses | None,
     candidate_begin: Sequence[int] = (),
     constraint: Constraint | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
     context.update(layout)
-    reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
+    drafts = Drafts(layout, (), MODEL.costs, AcceptanceRates(), MODEL.tokenizer.special_ids)
+    reader = FimReader(MODEL, context, drafts if guesses is None else cast(Drafts, guesses), layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
     constraints, tokens = [constraint or Unconstrained(MODEL.tokenizer)], MODEL.tokenizer
     loop = denoise(reader, fills, constraints, tokens, deadline=None)

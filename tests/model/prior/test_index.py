@@ -12,7 +12,6 @@ from lacuna_model.prior.index import (
     IndexedDocuments,
     Match,
     Segment,
-    Walk,
     longest_match,
     token_type,
 )
@@ -108,7 +107,7 @@ def test_the_longest_match_over_all_segments_is_found(
 def test_of_very_many_places_a_sample_is_taken() -> None:
     match = longest_match([segment({"a": [7] * (3 * MAX_PLACES)})], [7])
     assert match is not None
-    assert MAX_PLACES - 1 <= match.count <= MAX_PLACES
+    assert MAX_PLACES - 1 <= len(match.tokens()) <= MAX_PLACES
 
 
 @given(FILES, RUNS, RUNS)
@@ -121,20 +120,3 @@ def test_following_equals_matching_again(files: dict[str, list[int]], context: l
         if match is None:
             return
         assert seen(match) == seen(longest_match(segments, context))
-
-
-def test_a_walk_follows_a_match_and_finds_another_one_after_a_different_token() -> None:
-    walk = Walk([segment({"a": [1, 2, 3, 4, 5], "b": [8, 9]})], [1, 2])
-    taken = []
-    for _ in range(2):
-        proposal = walk.proposal()
-        assert proposal is not None
-        taken.append(int(proposal.ids[0]))
-        walk.take(taken[-1])
-    assert taken == [3, 4]
-    walk.take(8)  # the project has another token there: now the longest match is this token alone
-    proposal = walk.proposal()
-    assert proposal is not None
-    assert (proposal.ids.tolist(), proposal.length) == ([9], 1)
-    walk.take(7)
-    assert walk.proposal() is None

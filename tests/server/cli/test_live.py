@@ -111,5 +111,5 @@ def test_without_a_terminal_there_are_occasional_lines_and_no_escape_sequences()
     lines = written.getvalue().splitlines()
     assert lines == [
         "step 2  1/3 slots  0.6 s  1.67 tok/s",
-        "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s, 0 corrections",
+        "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s",
     ]
