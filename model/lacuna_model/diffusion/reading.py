@@ -121,7 +121,7 @@ class FullReader(DiffusionReader[Guess]):
     def _take(self, fill: Fill, logits: Tensor) -> None:
         """Let a guess go on with the outputs of a pass."""
         guess = self._slots[fill.key]
-        guess.seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling, fill.gap.prefix)
+        guess.seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling)
         guess.take(guess.seen, self._generator)
         if guess.is_whole and self._layout.answering is not None:
             self._end_at_fence(guess, self._layout.answering.fences)

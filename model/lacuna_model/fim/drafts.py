@@ -7,9 +7,9 @@ not pay for its row of the pass.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,6 @@ class Alignment:
     For each of the n + 1 places between the old tokens, ``_matched`` has how many of the last written tokens are those
     before the place, and ``_edits`` the fewest insertions, deletions and replacements that turn the old tokens up to
     the place into the written ones (Levenshtein distance).
-
-    A token that was written in place of an old one is expected in place of its further occurrences, too, until an old
-    one stays: ``_news`` has what is expected instead of each old token.
     """
 
     def __init__(self, old: Sequence[int]) -> None:
@@ -56,15 +53,11 @@ class Alignment:
         self._edits: NDArray[np.int64] = self._places.copy()
         self._matched: NDArray[np.int64] = np.zeros_like(self._places)
         self._matched[0] = AGREED_AT_START
-        self._news = self._old
-        self._replaced: tuple[int, int] | None = None  # the place and the token of a change that may be a replacement
 
-    def copy(self) -> "Alignment":
+    def forked(self) -> "Alignment":
         """An alignment that goes on from here by itself."""
-        other = object.__new__(Alignment)
-        other._old, other._places = self._old, self._places
-        other._written, other._edits, other._matched = list(self._written), self._edits, self._matched
-        other._news, other._replaced = self._news, self._replaced
+        other = copy(self)
+        other._written = [*self._written]
         return other
 
     def follow(self, written: Sequence[int]) -> None:
@@ -76,29 +69,14 @@ class Alignment:
 
     def take(self, token: int) -> None:
         """Align one more token."""
-        self._learn(token)
         self._written.append(token)
-        same = (self._old == token) | (self._news == token)
+        same = self._old == token
         edits = self._edits + 1
         edits[1:] = np.minimum(edits[1:], self._edits[:-1] + ~same)
         self._edits = np.minimum.accumulate(edits - self._places) + self._places
         matched = np.zeros_like(self._matched)
         matched[1:] = np.where(same, self._matched[:-1] + 1, 0)
         self._matched = matched
-
-    def _learn(self, token: int) -> None:
-        """Take note of a replacement that ``token`` confirms, or takes back."""
-        place, old = self.place, self._old
-        if self._replaced is not None:
-            at, new = self._replaced
-            if at + 1 < len(old) and token in (old[at + 1], self._news[at + 1]):
-                self._news = np.where(old == old[at], new, self._news)
-        self._replaced = None
-        if place < len(old) and token != self._news[place]:
-            if token == old[place]:
-                self._news = np.where(old == token, token, self._news)
-            else:
-                self._replaced = place, token
 
     @property
     def place(self) -> int:
@@ -111,24 +89,12 @@ class Alignment:
         return int((self._edits - self._matched).argmin())
 
     def proposal(self) -> tuple[int, float] | None:
-        """The next old token, or what replaces it, and its probability; None at the end of the old text."""
+        """The next old token, and its probability; None at the end of the old text."""
         place = self.place
         if place == len(self._old):
             return None
         agreed = float(self._matched[place])
-        return int(self._news[place]), (agreed + AGREED) / (agreed + AGREED + 1)
-
-
-class Proposes(Protocol):
-    """A source of drafts for the slots of a gap, one after another."""
-
-    def proposal(self) -> DraftedToken | None:
-        """A token for the next slot, as likely as the source thinks, or None where it has none."""
-        ...
-
-    def take(self, token: int) -> None:
-        """Go to the next slot; this one has ``token``."""
-        ...
+        return int(self._old[place]), (agreed + AGREED) / (agreed + AGREED + 1)
 
 
 class ProjectDrafts:
@@ -197,6 +163,9 @@ class OldTextDrafts:
         self._aligned.take(token)
 
 
+Proposes = ProjectDrafts | RunDrafts | OldTextDrafts
+
+
 class Drafts:
     """Drafts the next tokens of every gap of a layout."""
 
@@ -248,7 +217,7 @@ class Drafts:
         if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), Alignment(old))
             aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy()))
+            sources.append(OldTextDrafts(aligned.forked()))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.behind:

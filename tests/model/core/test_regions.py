@@ -85,18 +85,6 @@ def test_regions_that_leave_whole_characters_pass_and_can_be_spliced(text: str, 
     assert with_fills(data, regions, [""] * len(regions)).decode() == rest.decode()
 
 
-@settings(deadline=None)
-@given(documents(), st.data())
-def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[Region]], data: st.DataObject) -> None:
-    text, regions = document
-    fills = [data.draw(ANY_TEXT) for _ in regions]
-    ends = [0, *(region.end for region in regions)]
-    starts = [*(region.start for region in regions), len(text.encode())]
-    outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
-    woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
-    assert InfillRequest(text, tuple(regions)).filled(fills).encode() == b"".join(woven)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [

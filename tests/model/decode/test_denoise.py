@@ -114,13 +114,6 @@ def test_what_was_read_behind_a_swapped_token_is_dropped(tokenizer: Tokenizer, r
     assert ending.verdict.fills == (f"stu{swapped}wxyz",)
 
 
-def test_a_rule_may_end_a_fill_behind_a_swapped_token(tokenizer: Tokenizer) -> None:
-    (fill,) = opened(stop=StopRule.between("def f():\n    ", "\n    return\n"))
-    model, constraint = Scripted(tokenizer, "xy\n    z", rows=8), Swapping(tokenizer)
-    run(model, [fill], tokenizer, constraint)
-    assert (fill.text(tokenizer), fill.status, model.passes) == ("xy", FillStatus.ENDED_BY_RULE, 1)
-
-
 def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: Tokenizer) -> None:
     model, constraint = Scripted(tokenizer, "x = 1\n", rows=8), Strict(tokenizer, lambda *_: False)
     _, ending = run(model, opened(), tokenizer, constraint)
@@ -128,20 +121,6 @@ def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: T
     assert ending.verdict.message == "nothing may stand here"
     # It is asked once: another pass would give the same.
     assert (model.passes, constraint.asked) == (1, 1)
-
-
-def test_the_deadline_is_checked_where_nothing_is_taken(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    constraint = Strict(tokenizer, lambda *_: False)
-    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
-    model = Scripted(tokenizer, "x = 1\n")
-    _, ending = run(
-        model,
-        opened(),
-        tokenizer,
-        constraint,
-        deadline=1.0,
-    )
-    assert (ending.outcome, constraint.asked) == ("deadline", 1)
 
 
 def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer: Tokenizer) -> None:

@@ -1,6 +1,5 @@
 """Drafts by mask rows: one pass denoises the slots of all gaps. They change the passes, never the fill."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -72,17 +71,6 @@ def test_fills_ignore_masks(slots: Callable[[int], None], seed: int, cuts: list[
         assert read_ahead(Engine(model), asked).fills == alone.fills
 
 
-@pytest.mark.parametrize("temperature", [1.0, 4.0])
-@pytest.mark.parametrize("syntax", [False, True])
-def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temperature: float, syntax: bool) -> None:
-    """What was read behind a drafted token says nothing where another one is drawn."""
-    slots(tiny_masks.SLOTS)
-    for seed, cuts in itertools.product(range(2), ([(40, 60)], [(40, 60), (201, 231)])):
-        asked = request(*cuts, syntax=syntax, temperature=temperature, seed=seed)
-        alone = Engine(tiny_fim.loaded(3)).fill(asked)
-        assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
-
-
 @pytest.mark.parametrize("order", [[], [0, 0, 1, 0, 2, 2, 0, 1], [2, 1, 1, 1]])
 def test_requests_that_wait_share_the_pass_that_drafts(slots: Callable[[int], None], order: list[int]) -> None:
     slots(5)
@@ -105,16 +93,6 @@ def test_a_request_that_ends_takes_back_what_it_waits_for(slots: Callable[[int],
         found = beside(engine, asked, turning([]), {0: steps, 1: steps + 1})
         assert found[-1].fills == Engine(tiny_fim.loaded()).fill(asked[-1]).fills
         assert engine.model.smaller.masked._waiting == {}  # type: ignore[union-attr]
-
-
-def test_where_drafts_seem_not_to_pay_there_are_none(slots: Callable[[int], None]) -> None:
-    slots(0)
-    smaller = tiny_masks.masked(tiny_fim.loaded())
-    engine, asked = Engine(drafted_by(smaller)), request((40, 60))
-    engine.fill(replace_field(asked, task=ReadContext()))
-    made = passes_of(smaller)
-    engine.fill(asked)
-    assert made == []
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -4,7 +4,6 @@ import bisect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
-from tests.model.fim.test_masked_passes import passes_of
 from tests.model.fim.test_passes import CONFIG, VOCABULARY, alone, beside, said, turning
 from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
@@ -22,8 +20,7 @@ from lacuna_kernels import native
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
-from lacuna_model.fim import passes
-from lacuna_model.fim.costs import Ahead, PassCosts
+from lacuna_model.fim.costs import Ahead
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -97,63 +94,6 @@ def test_snapshots_show_the_draft_that_the_next_pass_verifies_and_the_masks_behi
     before, after = seen[1], seen[2]
     drafted = [place for place, (state, _) in enumerate(before) if state == "draft"]
     assert [after[place] for place in drafted] == [("committed", before[place][1]) for place in drafted]
-
-
-def test_without_drafts_there_are_no_masks() -> None:
-    model = masked()
-    made = passes_of(model)
-    read_ahead(Engine(model), request((40, 60), drafter=False))
-    assert set(made) == {0}
-
-
-class Fixed(tiny_fim.Free):
-    """The first row of a pass and each further one cost so much, masks nothing besides."""
-
-    def __init__(self, first: float, further: float) -> None:
-        super().__init__()
-        self._first, self._further = first, further
-
-    def ms(self, rows: int, masks: int = 0) -> float:
-        return self._first + (rows - 1) * self._further
-
-    def added_ms(self, masks: int) -> float:
-        return 0.0
-
-
-@pytest.mark.parametrize(("further", "denoises"), [(0.0, True), (20.0, False)])
-def test_masks_draft_where_their_rows_cost_little(further: float, denoises: bool) -> None:
-    model = replace(masked(), costs=Fixed(20.0, further))
-    made, asked = passes_of(model), request((40, 60))
-    result = read_ahead(Engine(model), asked)
-    assert any(made) == denoises
-    assert result.fills == Engine(tiny_fim.loaded()).fill(asked).fills
-
-
-def test_what_a_pass_with_masks_takes_does_not_count_for_passes_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU, where rows cost nothing and the additions of masks as much as the rest of a pass."""
-    now = 0.0
-    monkeypatch.setattr(passes, "perf_counter", lambda: now)
-
-    def took(model: LoadedFim, costs: PassCosts) -> float:
-        model = always(tiny_fim.loaded().tokenizer.encode("x")[0], replace(model, costs=costs), 1.4)
-        engine, network = Engine(model), model.transformer
-        read = network.hidden
-
-        def timed(*given: Any) -> Any:
-            nonlocal now
-            now += 3e-3 if given[3] else 1.5e-3
-            return read(*given)
-
-        network.hidden = timed  # type: ignore[method-assign]
-        began = now
-        for _ in range(6):
-            read_ahead(engine, request((40, 60)))
-        return now - began
-
-    costs = PassCosts()
-    assert took(masked(), costs) < 0.8 * took(tiny_fim.loaded(), PassCosts())
-    assert costs.ms(1) == pytest.approx(costs.ms(1 + MASKS)) == pytest.approx(1.5)
-    assert costs.ms(1 + MASKS, MASKS) == pytest.approx(3.0, rel=0.1)
 
 
 @pytest.fixture(scope="module")

@@ -39,25 +39,6 @@ def narrow(file: Path, **options: bool) -> LoadedFim:
     return load_fim(file, "tiny", threads=1, precision="bfloat16", **options)
 
 
-def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact, first = next_logits(load_fim(file, "tiny", threads=1, precision="float32")), next_logits(narrow(file))
-    assert (first - exact).norm() / exact.norm() < 0.03
-    (kept,) = (cache / "prepared").iterdir()
-    assert loading.prepared_forms(file) == [kept]
-    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
-    assert torch.equal(next_logits(narrow(file)), first)
-
-
-def test_the_prepared_form_has_each_matrix_once_and_in_half_precision(file: Path, cache: Path) -> None:
-    narrow(file)
-    (kept,) = (cache / "prepared").iterdir()
-    tensors = load_file(kept)
-    assert {tensor.dtype for tensor in tensors.values() if tensor.ndim == 2} == {torch.bfloat16}
-    assert {tensor.dtype for name, tensor in tensors.items() if "norm" in name} == {torch.float32}
-    weights = sum(tensor.numel() for tensor in tiny.state(_config(file)).values())
-    assert sum(tensor.numel() for tensor in tensors.values()) == weights
-
-
 def _config(file: Path) -> ModelConfig:
     return GgufFile(file).config()
 

@@ -94,7 +94,7 @@ def test_typing_reads_what_was_typed_and_the_near_suffix(model: LoadedLlama) -> 
 
 @pytest.mark.parametrize("near", [10_000, 8])
 def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> None:
-    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix, near=near)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim, near=near)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         finished(context.updating(tiny_fim.laid_out(model, BEFORE + typed, AFTER)))
         chain, track = context.chain(0), context.reader.new()

@@ -61,17 +61,6 @@ Edits.TestCase.settings = settings(max_examples=20, stateful_step_count=10, dead
 TestEdits = Edits.TestCase
 
 
-def test_the_segments_that_a_reader_holds_do_not_change() -> None:
-    index = Index.for_vocabulary(100)
-    index.update("a", [1, 2])
-    before = index.segments()
-    index.update("a", [1, 3])
-    old, new = longest_match(before, [1]), longest_match(index.segments(), [1])
-    assert old is not None
-    assert new is not None
-    assert (old.tokens().tolist(), new.tokens().tolist()) == ([2], [3])
-
-
 VOCABULARIES = [49_152, 151_936]  # tokens of 16 and of 32 bits
 RUNS = st.lists(st.integers(0, 3), max_size=14)
 FILES = st.dictionaries(st.sampled_from("abcdef"), RUNS, max_size=4)

@@ -133,13 +133,6 @@ def test_the_pieces_are_the_text(text: bytes) -> None:
     assert all(0 < len(piece) <= MOST_BYTES for piece in pieces)
 
 
-def test_a_change_leaves_the_pieces_that_are_not_beside_it() -> None:
-    text = lines(5000)
-    before, after = list(cut(text)), list(cut(text[:70_000] + b"a new line\nand one more" + text[70_000:]))
-    assert len(before) > 30
-    assert len(set(after) - set(before)) <= 3
-
-
 def test_the_pieces_next_to_a_gap_come_first() -> None:
     text = lines(5000)
     pieces = nearest_first([text[:90_000], text[90_000:]])
