@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run
-from lacuna_model.core.context import Layout, finished
+from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
@@ -216,10 +216,7 @@ class FimReader:
     @torch.inference_mode()
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """The run of every open fill that does not wait: the draft as far as it holds, and the model's next token."""
-        if self._announced is None:
-            finished(self.announcing(fills))
-        if self._announced is None:
-            return [None] * len(fills)
+        assert self._announced is not None
         parts, wanted = self._announced.parts, self._announced.wanted
         self._announced = None
         outputs = iter(self._model.passes.read(wanted))

@@ -211,17 +211,6 @@ class LlamaTracks(TrackReader):
             track.forget_from(0)
             self._free(track)
 
-    def read(self, chains: Sequence[Chain], most: int | None = None) -> dict[Track, Tensor]:
-        """As for our own layers; the states are logits, of the last tracks of the chains alone."""
-        if (rows := self.next_rows(chains, most)) is None:
-            return {}
-        try:
-            states = self._network.read(rows.ids, rows.positions, [rows.part(self)]).states
-        except BaseException:
-            rows.forget()
-            raise
-        return {track: states[span.start : span.stop] for track, span in rows.spans(slice(None), 0).items()}
-
     def reading(self, chains: Sequence[Chain], most: int) -> Generator[None, None, None]:
         """Read the next unread tokens of the chains for their keys and values, without a pause."""
         yield from ()

@@ -297,23 +297,6 @@ def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> No
     assert len(final) <= len(text) + 1
 
 
-def test_a_fill_with_many_blank_lines_does_not_hang_the_rule() -> None:
-    rule = StopRule.between(BODY, "")
-    fill = "    y = x" + "\n" * 30_000 + "    z = x\n"
-    assert rule.end(fill + "def g():", final=False) == fill
-
-
-def test_all_places_where_a_fill_may_end_are_named_the_first_one_first() -> None:
-    rule = StopRule.between("def f(x):\n    ", "\n    return y\n", None, LineLimit(4, keeps_newline=False))
-    text = "y = x\n    return y\n    z = y\ndef g():\n    pass\n"
-    assert list(rule.ends(text, final=False)) == [
-        "y = x",
-        "y = x\n    return y\n    z = y",
-        "\n".join(text.split("\n")[:4]),
-    ]
-    assert rule.end(text, final=False) == "y = x"
-
-
 @pytest.mark.parametrize(
     ("before", "after", "text", "expected"),
     [

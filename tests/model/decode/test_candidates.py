@@ -1,6 +1,5 @@
 import time
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -57,29 +56,6 @@ class Counted(Strict):
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self.stats.vetoes += 1
         return super().take(gap, fills, run)
-
-
-@pytest.mark.parametrize("steps", [None, 2])
-def test_checks_of_all_candidates_are_summed(tokenizer: Tokenizer, steps: int | None) -> None:
-    """Also where the loop is left early."""
-    attempts: list[Attempt] = []
-
-    def attempt(begins: Sequence[Begins]) -> Attempt:
-        fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
-        texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
-        attempts.append(
-            Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer, lambda *_: True) for _ in begins])
-        )
-        return attempts[-1]
-
-    found = Candidates(attempt, 1, tokenizer, 3, unjudged)
-    loop = found.denoise(None)
-    seen = list(islice(loop, steps))
-    loop.close()
-    every = [constraint for one in attempts for constraint in one.constraints]
-    assert len(every) == (3 if steps is None else 1)
-    assert found.checks.vetoes == sum(constraint.stats.vetoes for constraint in every) >= len(seen)
-    assert found.passes == len(seen) == seen[-1].nfe == seen[-1].step
 
 
 def ask(engine: Engine, candidates: int = 1) -> InfillResult:

@@ -15,7 +15,6 @@ from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill
-from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import AcceptanceRates
 from lacuna_model.fim.drafts import Drafts
@@ -24,7 +23,7 @@ from lacuna_model.fim.reading import FimReader
 from lacuna_model.network.transformer import Transformer
 
 from . import tiny_fim
-from .test_passes import DOCUMENTS, ORDERS, SEEDS, beside, natives, request, said, turning
+from .test_passes import SEEDS, natives
 
 __all__ = ["natives"]
 BUDGET = 12
@@ -103,26 +102,6 @@ def test_whatever_the_constraint_takes_a_fill_is_the_same_bit_for_bit(
         ending: LoopEnd = finished(steps)
         found.append((written(fills), ending.verdict))
     assert found[0] == found[1]
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8)))
-def test_requests_beside_others_have_the_same_answers(
-    natives: list[LoadedFim], beside_the_host: Callable[[bool], None], order: list[int], ends: dict[int, int]
-) -> None:
-    """Some of them may end early."""
-    gaps = 1 if ends else 2
-    asked = [request(number, gaps=1 + number % gaps) for number in range(DOCUMENTS)]
-    beside_the_host(False)
-    expected = [said(Engine(replace(natives[0])).fill(one)) for one in asked]
-    beside_the_host(True)
-    engine = Engine(replace(natives[0]))
-    found = beside(engine, asked, turning(order), ends)
-    if not ends:
-        assert [said(one) for one in found] == expected
-    else:
-        assert said(found[-1]) == expected[-1]
-        assert [said(engine.fill(one)) for one in asked] == expected
 
 
 class Stream(Elsewhere):

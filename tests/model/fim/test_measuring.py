@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.model import started, tiny_masks
-from tests.model.elsewhere import ELSEWHERE, LEAVING, Elsewhere
+from tests.model import started
+from tests.model.elsewhere import LEAVING, Elsewhere
 
 from lacuna_model.fim import measuring, passes
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.measuring import PASS_ROWS, first_costs
-from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
-from lacuna_model.fim.track import EndRule
 from lacuna_model.hub import models
 
 RECORDING_S, PASS_S = 3.0, 0.004
@@ -46,25 +44,6 @@ def test_a_recording_of_seconds_is_no_cost_of_a_pass(monkeypatch: pytest.MonkeyP
     for rows in PASS_ROWS:
         assert PASS_S <= loaded.costs.ms(rows) / 1e3 < RECORDING_S / 100
     assert loaded.costs.worth(1, 0.1)
-
-
-def test_the_first_passes_are_those_of_fills_where_rows_were_trained_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("triton")
-    recorder = started.pretend(monkeypatch, triton=True)
-    with Elsewhere():
-        plain = started.least()
-        added = tiny_masks.rows(plain.config, device=ELSEWHERE).layers
-        transformer = started.layers(plain.transformer).with_additions("infill", added)
-        loaded = dataclasses.replace(plain, transformer=transformer)
-        first_costs(loaded)
-        recorder.count = 0
-        for rows in PASS_ROWS:
-            reader = loaded.tracks()
-            fill = reader.new("infill")
-            fill.become(range(5, 5 + rows), 0)
-            asked = AskedChain([fill], [EndRule()] * rows, len)
-            SharedPasses(loaded.transformer, loaded.costs, loaded.digests).read(Wanted(reader, [asked]))
-    assert recorder.count == 0
 
 
 LARGE = models.LARGE_WEIGHTS

@@ -11,7 +11,6 @@ from tests.model import gguf_files, tiny
 from lacuna_kernels import native
 from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.loading import prepared as store
 from lacuna_model.network.arena import Arena
 
 from . import tiny_fim
@@ -101,13 +100,3 @@ def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkey
     assert shapes["layers.1.down.blocks"] == (256, 304)
     assert all(shape[0] == 0 for name, shape in shapes.items() if name.endswith(("qkv", "gate_up", "down")))
     assert loading.prepared_forms(file) == [kept]
-
-
-def test_weights_of_older_versions_are_made_again(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr(store, "PREPARED_VERSION", "5")
-        load_fim(file, "tiny", threads=1)
-    (old,) = (cache / "prepared").iterdir()
-    load_fim(file, "tiny", threads=1)
-    assert len(list((cache / "prepared").iterdir())) == 2
-    assert old.exists()

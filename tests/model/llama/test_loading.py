@@ -44,12 +44,6 @@ def test_a_file_of_another_architecture_is_read_by_libllama(tmp_path: Path) -> N
         load(str(path), threads=1, backend=OWN)
 
 
-def test_a_file_that_our_own_layers_read_is_read_by_libllama_where_that_is_said(tmp_path: Path) -> None:
-    path = str(gguf_files.write_fim(tmp_path / "a.gguf"))
-    assert not isinstance(load(path, threads=1), LoadedLlama)
-    assert isinstance(load(path, threads=1, backend=LLAMA), LoadedLlama)
-
-
 def test_nothing_of_it_is_loaded_where_no_model_needs_it(tmp_path: Path) -> None:
     path = gguf_files.write_fim(tmp_path / "a.gguf")
     code = f"""

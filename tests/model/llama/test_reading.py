@@ -109,25 +109,6 @@ def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> N
             assert (told - expected).norm() / expected.norm() < 0.5
 
 
-def test_requests_beside_each_other_get_what_they_get_alone(both: tuple[LoadedFim, LoadedFim]) -> None:
-    model = both[0]
-    asked = [
-        request(tiny.CODE[31 * n :], 40, *((120,) if n % 2 else ()), path=f"{n}.py", syntax=False) for n in range(3)
-    ]
-    alone = [Engine(model).fill(one).fills for one in asked]
-    engine = Engine(model)
-    streams = {number: engine.stream(one) for number, one in enumerate(asked)}
-    found: dict[int, tuple[str, ...]] = {}
-    while streams:
-        for number, stream in list(streams.items()):
-            try:
-                next(stream)
-            except StopIteration as end:
-                found[number] = end.value.fills
-                del streams[number]
-    assert [found[number] for number in range(3)] == alone
-
-
 def num_free(own: Cells) -> int:
     """How many sequences can be taken."""
     taken: list[int] = []
@@ -146,14 +127,6 @@ def read_once(model: LoadedLlama) -> None:
     reader.read([[track]])
     del reader, track
     gc.collect(0)
-
-
-def test_what_is_dropped_is_free_again(files: dict[str, Path]) -> None:
-    model = load_llama(files["qwen2"], "tiny", threads=1)
-    assert model.cells is not None
-    for _ in range(2 * cells.SEQUENCES):
-        read_once(model)
-    assert num_free(model.cells) == cells.SEQUENCES - 1  # the last one's are given back when the next pass begins
 
 
 def test_what_is_dropped_beside_a_pass_calls_nothing(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

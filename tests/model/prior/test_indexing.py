@@ -141,15 +141,6 @@ def test_the_pieces_next_to_a_gap_come_first() -> None:
     assert distances == sorted(distances)
 
 
-def test_after_a_jump_only_what_the_old_and_the_new_gap_cut_is_encoded() -> None:
-    text = lines(50_000)
-    opened, counting = indexed(text, len(text) // 2)
-    for place in random.Random(1).choices(range(len(text)), k=20):
-        counting.num_bytes = 0
-        opened.segments([text[:place], text[place:]])
-        assert counting.num_bytes <= 6 * MOST_BYTES
-
-
 def test_a_request_encodes_a_bounded_part_of_a_new_document_and_the_next_ones_the_rest() -> None:
     text, counting = lines(20_000), Counting()
     opened, at = PiecewiseIndex(counting), 300_000
