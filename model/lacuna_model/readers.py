@@ -177,7 +177,6 @@ def new_cache(model: Loaded) -> Cache:
         model.fim,
         pieces=model.pieces,
         smaller=smaller,
-        rates=model.rates,
     )
 
 
@@ -202,7 +201,7 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         layout,
         known if options.prior else (),
         model.costs,
-        cache.rates,
+        model.rates,
         model.tokenizer.special_ids,
         0 if own is None else own.most,
     )

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.costs import AcceptanceRates, PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.prompt import joined
 from lacuna_model.fim.track import Chain, Track, num_unread, unread_rows
@@ -151,12 +151,8 @@ class FimContext:
         near: int = NEAR,
         pieces: ContextPieces | None = None,
         smaller: "FimContext | None" = None,
-        rates: AcceptanceRates | None = None,
     ) -> None:
-        """``smaller`` has the same prompts for the model that drafts, if there is one.
-
-        ``rates`` are those of the model's drafts.
-        """
+        """``smaller`` has the same prompts for the model that drafts, if there is one."""
         self._pieces = pieces or ContextPieces(reader.device)
         self._tokenizer = tokenizer
         self._fim = fim
@@ -168,7 +164,6 @@ class FimContext:
         self._header: list[Track] = []  # the middle token, and the header but for its last token
         self._header_behind: list[int] = []  # the prompt that the header was read behind
         self._prompts = Prompts([], [], [])
-        self.rates = AcceptanceRates(rates)
         self.smaller = smaller
         self._rough: dict[Track, int] = {}  # from which place on tracks were read without some tokens before
 

@@ -35,11 +35,11 @@ FEW_MASKS = 1.0
 LEAST_READ = 16
 # Where masks seem not to pay, they are drafted for so much of the time nevertheless, to see whether that is so.
 LOOKING = 1 / 64
-# The share of drafts that is believed to hold before any was verified, that of masks first, ...
-BELIEVED_MASKED, BELIEVED = 5 / 6, 2 / 3
-# ... counts as much as so many that were verified: of their probability, and of their number.
+# The share of the drafts of masks that is believed to hold before any was verified.
+BELIEVED = 5 / 6
+# What is believed counts as much as so many drafts that were verified: of their probability, and of their number.
 WEIGHT, WEIGHT_OF = 8.0, 12.0
-# The rates of a model forget: of older drafts than so many of a kind, half count.
+# Of older drafts than so many of a kind, half count.
 REMEMBERED = 256
 
 # ``masked`` are the slots after the last token that a smaller model has read, or the model itself; ``old`` is the text
@@ -177,13 +177,12 @@ class DraftedToken:
 
 @dataclass(slots=True)
 class AcceptanceRates:
-    """How well the drafts of each source have been holding, by what the source had not read: of a document, or a model.
+    """How well the drafts of each source have been holding, by what the source had not read.
 
-    Those of a document begin as those of its ``model`` are, and go on from there. ``verified`` counts verified tokens,
-    ``held`` those of them that were right, and ``expected`` sums their probabilities.
+    ``verified`` counts verified tokens, ``held`` those of them that were right, and ``expected`` sums their
+    probabilities.
     """
 
-    model: "AcceptanceRates | None" = None
     expected: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
     held: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
     verified: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
@@ -194,26 +193,19 @@ class AcceptanceRates:
         self.expected[key] += guess.probability
         self.held[key] += held
         self.verified[key] += 1
-        if self.model is not None:
-            self.model.saw(guess, held)
-        elif self.verified[key] > REMEMBERED:
+        if self.verified[key] > REMEMBERED:
             for sums in (self.expected, self.held, self.verified):
                 sums[key] /= 2
 
     def corrected(self, probability: float, source: Source, slot: int = 0) -> float:
         """A source's probability, given how its drafts have been holding."""
-        return min(probability * self._ratio((source, slot)), 0.99)
-
-    def usual(self, source: Source, slot: int = 0) -> float:
-        """The share of a source's drafts that have been right; before any was verified 2 of 3, 5 of 6 of masks."""
         key = source, slot
-        believed = BELIEVED_MASKED if source == "masked" else BELIEVED
-        before = believed if self.model is None else self.model.usual(source, slot)
-        return (self.held[key] + WEIGHT_OF * before) / (self.verified[key] + WEIGHT_OF)
+        return min(probability * (self.held[key] + WEIGHT) / (self.expected[key] + WEIGHT), 0.99)
 
-    def _ratio(self, key: Kind) -> float:
-        before = 1.0 if self.model is None else self.model._ratio(key)
-        return (self.held[key] + WEIGHT * before) / (self.expected[key] + WEIGHT)
+    def of_masks(self, slot: int) -> float:
+        """The share of the drafts of masks in a slot that have been right; before any was verified 5 of 6."""
+        key: Kind = ("masked", slot)
+        return (self.held[key] + WEIGHT_OF * BELIEVED) / (self.verified[key] + WEIGHT_OF)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class DraftModel:
         assert context.smaller is not None
         self._model, self._context = larger.smaller, context.smaller
         self._begin = begin
-        self._passes, self._costs, self._rates = larger.passes, larger.costs, context.rates
+        self._passes, self._costs, self._rates = larger.passes, larger.costs, larger.rates
         self._tracks: dict[Key, Track] = {}
         self._wanted: WantedSlots | None = None
         self._runs: dict[Key, list[DraftedToken]] = {}
@@ -89,7 +89,7 @@ class DraftModel:
     @property
     def _holds(self) -> list[float]:
         """How likely the slots of a draft hold, each if all before it do."""
-        return [self._rates.usual("masked", slot) for slot in range(self._model.masked.slots)]
+        return [self._rates.of_masks(slot) for slot in range(self._model.masked.slots)]
 
     def _catching_up(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, set[int]]:
         """Read what is missing of the prompts of gaps, where that pays; returns the gaps that can be drafted for."""

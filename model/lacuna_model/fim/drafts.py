@@ -243,7 +243,7 @@ class Drafts:
 
     @property
     def _ahead(self) -> Ahead:
-        return Ahead(self._costs, [self._rates.usual("masked", slot) for slot in range(1, self._masks + 1)])
+        return Ahead(self._costs, [self._rates.of_masks(slot) for slot in range(1, self._masks + 1)])
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""

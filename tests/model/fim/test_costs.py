@@ -99,34 +99,21 @@ def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
     rates = AcceptanceRates()
     told(rates, 1, True)
     told(rates, 2, False)
-    assert rates.usual("masked", 1) > 0.8 > 0.3 > rates.usual("masked", 2)
+    assert rates.of_masks(1) > 0.8 > 0.3 > rates.of_masks(2)
     assert rates.corrected(0.8, "masked", 1) > 0.9 > 0.4 > rates.corrected(0.8, "masked", 2)
     assert rates.corrected(0.8, "project") == pytest.approx(0.8)
-    assert rates.usual("old") == pytest.approx(2 / 3)
-    assert rates.usual("masked", 3) == pytest.approx(5 / 6)
-
-
-def test_a_document_begins_with_the_rates_of_the_model_and_then_has_its_own() -> None:
-    model = AcceptanceRates()
-    told(AcceptanceRates(model), 1, False, 100)
-    other = AcceptanceRates(model)
-    assert other.usual("masked", 1) == model.usual("masked", 1)
-    assert other.usual("masked", 1) < 0.2
-    assert other.corrected(0.8, "masked", 1) == model.corrected(0.8, "masked", 1)
-    assert other.corrected(0.8, "masked", 1) < 0.2
-    told(other, 1, True)
-    assert other.usual("masked", 1) > 0.7 > model.usual("masked", 1)
+    assert rates.of_masks(3) == pytest.approx(5 / 6)
 
 
 def test_a_model_forgets_old_drafts() -> None:
     model = AcceptanceRates()
     told(model, 1, False, 10 * REMEMBERED)
     told(model, 1, True, 2 * REMEMBERED)
-    assert model.usual("masked", 1) > 0.7
+    assert model.of_masks(1) > 0.7
 
 
-# How often the slots of mask rows hold after a good training, and after none.
-TRAINED, UNTRAINED = (0.75, 0.7, 0.65, 0.6, 0.6, 0.6, 0.6), (0.02,) * 7
+# How often the slots of mask rows hold after a good training.
+TRAINED = (0.75, 0.7, 0.65, 0.6, 0.6, 0.6, 0.6)
 
 
 def costs(ms: float, ms_a_row: float) -> PassCosts:

@@ -16,8 +16,6 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.loading import rows_file
-from lacuna_model.loading.weights import GgufFile
-from lacuna_model.network.config import ModelConfig
 
 from . import tiny_fim
 from .test_loading import next_logits
@@ -35,10 +33,6 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def narrow(file: Path, **options: bool) -> LoadedFim:
     return load_fim(file, "tiny", threads=1, precision="bfloat16", **options)
-
-
-def _config(file: Path) -> ModelConfig:
-    return GgufFile(file).config()
 
 
 def test_a_model_that_only_drafts_has_part_of_a_head(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
