@@ -44,13 +44,15 @@ class Keeper(Protocol):
 class Stretch:
     """Tokens at neighbouring positions from ``first`` on, read after all cells of sequences ``seen`` before them.
 
-    ``wanted`` are the places among them whose logits are wanted.
+    ``wanted`` are the places among them whose logits are wanted. ``kept`` says into which sequences which positions go:
+    (sequence, first, end).
     """
 
     first: int
     ids: list[int]
     seen: list[int]
-    wanted: set[int]
+    wanted: list[int]
+    kept: list[tuple[int, int, int]]
 
 
 class Cells:
@@ -130,13 +132,10 @@ class Cells:
         """Move all cells of a sequence, which no other one has, to other positions."""
         self._library("memory_seq_add", self._memory, sequence, -1, -1, by)
 
-    def read(
-        self, stretches: Sequence[Stretch], kept: Sequence[Sequence[tuple[int, int, int]]]
-    ) -> list[NDArray[np.float32]]:
-        """Read stretches in one pass.
+    def read(self, stretches: Sequence[Stretch]) -> list[NDArray[np.float32]]:
+        """Read stretches in one pass; returns the logits [wanted, V] of each.
 
-        ``kept`` says of each into which sequences its positions go: (sequence, first, end). Returns the logits
-        [wanted, V] of each. Raises RuntimeError where the library fails; then nothing is kept.
+        Raises RuntimeError where the library fails; then nothing is kept.
         """
         own: list[int] = []
         try:
@@ -145,8 +144,8 @@ class Cells:
                 for sequence in stretch.seen:
                     self.share(sequence, own[-1], 0, stretch.first)
             logits = self._decoded(stretches, own)
-            for sequence, places in zip(own, kept, strict=True):
-                for target, first, end in places:
+            for sequence, stretch in zip(own, stretches, strict=True):
+                for target, first, end in stretch.kept:
                     self.share(sequence, target, first, end)
             return logits
         finally:
@@ -181,7 +180,7 @@ class Cells:
         found, row = list[NDArray[np.float32]](), 0
         for one in stretches:
             logits = np.empty((len(one.wanted), self._vocab_size), dtype=np.float32)
-            for index, place in enumerate(sorted(one.wanted)):
+            for index, place in enumerate(one.wanted):
                 pointer = self._library("get_logits_ith", self.context, row + place)
                 logits[index] = np.ctypeslib.as_array(pointer, (self._vocab_size,))
             found.append(logits)

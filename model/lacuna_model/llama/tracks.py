@@ -162,16 +162,17 @@ def _runs(places: Sequence[int]) -> list[list[int]]:
 
 def _read(plans: Sequence[CellPlan], last: set[Track], states: Tensor) -> None:
     """Read stretches that do not depend on each other, and keep their cells."""
-    stretches, kept = list[Stretch](), list[list[tuple[int, int, int]]]()
+    stretches = list[Stretch]()
     for plan in plans:
         places = [(track, place) for track, run in plan.runs for place in run]
         seen = [plan.reader.kept[track].sequence for track in plan.before if track in plan.reader.kept]
-        wanted = {index for index, (track, _) in enumerate(places) if track in last}
-        stretches.append(Stretch(plan.first, [track.ids[place] for track, place in places], seen, wanted))
-        kept.append([plan.reader.span_of(track, run) for track, run in plan.runs])
-    found = plans[0].reader.cells.read(stretches, kept)
+        wanted = [index for index, (track, _) in enumerate(places) if track in last]
+        kept = [plan.reader.span_of(track, run) for track, run in plan.runs]
+        ids = [track.ids[place] for track, place in places]
+        stretches.append(Stretch(plan.first, ids, seen, wanted, kept))
+    found = plans[0].reader.cells.read(stretches)
     for plan, stretch, logits in zip(plans, stretches, found, strict=True):
-        states[[plan.rows[index] for index in sorted(stretch.wanted)]] = torch.from_numpy(logits)
+        states[[plan.rows[index] for index in stretch.wanted]] = torch.from_numpy(logits)
         for track, run in plan.runs:
             plan.reader.keep(track, run)
 
