@@ -139,6 +139,12 @@ def test_the_old_text_is_drafted_behind_what_was_changed(written: list[int], mos
     assert drafted_old(written, most) == drafted
 
 
+def test_a_replacement_is_expected_again_unless_it_does_not_repeat() -> None:
+    old = [1, 2, 50, 3, 4, 5, 50, 6, 50, 7]
+    assert drafted_old([1, 2, 99, 3], 100, old) == [4, 5, 99, 6, 99, 7]
+    assert drafted_old([1, 2, 99, 3, 4, 5, 50, 6], 1, old) == [50]
+
+
 @given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.integers(0, 3), max_size=30), st.integers(0, 30))
 def test_following_in_steps_is_following_at_once(old: list[int], written: list[int], cut: int) -> None:
     at_once, in_steps = Alignment(old), Alignment(old)
