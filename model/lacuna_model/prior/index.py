@@ -5,7 +5,7 @@ the text before a slot proposes the tokens that follow.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -76,23 +76,13 @@ class SuffixArray:
 
     def find(self, run: bytes) -> tuple[int, int]:
         """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
-        head = self._heads(len(run))
+        data, width, size = self.data, self.kind.itemsize, len(run)
+
+        def head(place: int) -> bytes:
+            return data[place * width : place * width + size]
+
         first = bisect_left(self._view, run, key=head)
         return first, bisect_right(self._view, run, lo=first, key=head)
-
-    def goes_on(self, run: bytes) -> bool:
-        """Whether a run of tokens (as bytes) occurs with a token behind it; in one search."""
-        head = self._heads(len(run))
-        first = bisect_left(self._view, run, key=head)
-        if first == len(self._view) or head(self._view[first]) != run:
-            return False
-        # The separator is the largest token, so a place with another token behind it comes first.
-        return int(self.tokens[self._view[first] + len(run) // self.kind.itemsize]) != self.separator
-
-    def _heads(self, size: int) -> Callable[[int], bytes]:
-        """What reads the first ``size`` bytes of a suffix."""
-        data, width = self.data, self.kind.itemsize
-        return lambda place: data[place * width : place * width + size]
 
     def places(self, stretch: tuple[int, int]) -> Places:
         """The offsets of the suffixes in a range; of a long range, an even sample."""
@@ -273,19 +263,16 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         slots = array.places(array.find(run[-length * width :])) + length
         return segment.counted(slots[array.tokens[slots] != array.separator])
 
-    def occurs(length: int) -> bool:
-        if segment.counts is None:
-            return array.goes_on(run[-length * width :])
-        return len(places(length)) > 0
-
     length = max(at_least, 1)
-    if len(context) < length or not occurs(length):
-        return 0, np.zeros(0, dtype=np.int64)
+    found = places(length) if len(context) >= length else np.zeros(0, dtype=np.int64)
+    if not len(found):
+        return 0, found
     # If a run does not occur, no longer one does. Few are much longer than what other segments have.
     step = 1
     while step:
-        if length + step <= len(context) and occurs(length + step):
-            length, step = length + step, 2 * step
+        longer = places(length + step) if length + step <= len(context) else found[:0]
+        if len(longer):
+            length, found, step = length + step, longer, 2 * step
         else:
             step //= 2
-    return length, places(length)
+    return length, found
