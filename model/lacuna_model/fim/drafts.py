@@ -258,12 +258,9 @@ class Drafts:
         masks = min(self._masks, most)
         if masks <= 0:
             return drafted, 0
-        slots, masks = self._ahead.best(rows, [guess.probability for guess in drafted], masks)
+        ahead = Ahead(self._costs, [self._rates.of_masks(slot) for slot in range(1, self._masks + 1)])
+        slots, masks = ahead.best(rows, [guess.probability for guess in drafted], masks)
         return drafted[:slots], masks
-
-    @property
-    def _ahead(self) -> Ahead:
-        return Ahead(self._costs, [self._rates.of_masks(slot) for slot in range(1, self._masks + 1)])
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""

@@ -192,7 +192,7 @@ def test_no_pass_has_more_rows_than_it_is_exact_for(monkeypatch: pytest.MonkeyPa
     assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
     assert max(rows) > most
     passes = [one.stats.nfe for one in found]
-    assert len(rows) <= max(passes) + DOCUMENTS < sum(passes)  # all but the first ones are shared
+    assert 2 * len(rows) < max(passes) + sum(passes)  # they are shared
     rows.clear()
     monkeypatch.setattr(Transformer, "exact_rows", most)
     found = beside(Engine(replace(model)), asked, turning([]), {})
