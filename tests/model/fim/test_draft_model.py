@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from msgspec.structs import replace as replace_field
-from tests.model import gguf_files, tiny, tiny_masks
+from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from torch import Tensor
 
@@ -38,19 +38,6 @@ def read_ahead(engine: Engine, asked: InfillRequest) -> InfillResult:
     """The fill of a request whose context was encoded before."""
     engine.fill(replace_field(asked, task=ReadContext()))
     return engine.fill(asked)
-
-
-@pytest.mark.parametrize(
-    ("seed", "syntax", "prior"), [(0, False, False), (1, True, False), (2, False, True), (0, True, True)]
-)
-def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior: bool) -> None:
-    cuts = [(40 + 9 * seed, 60 + 9 * seed), (200 + seed, 230 + seed)]
-    for chosen in (cuts[:1], cuts):
-        alone = Engine(tiny_fim.loaded(seed)).fill(request(*chosen, syntax=syntax, prior=prior))
-        for smaller in (tiny_fim.loaded(seed), tiny_masks.masked(tiny_fim.loaded(seed + 1))):
-            drafting = replace(drafted_by(0, seed), smaller=smaller)
-            drafted = read_ahead(Engine(drafting), request(*chosen, syntax=syntax, prior=prior))
-            assert drafted.fills == alone.fills
 
 
 LONG = "x = 1\n" * 200

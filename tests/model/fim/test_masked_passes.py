@@ -16,7 +16,7 @@ from tests.model.fim.test_passes import request as numbered
 
 from lacuna_model.core.params import ReadContext
 from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import PassCosts, Round
+from lacuna_model.fim.costs import Ahead, PassCosts, Round
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import SPARE
 
@@ -27,10 +27,11 @@ def drafted_by(smaller: LoadedFim, seed: int = 0) -> LoadedFim:
 
 @pytest.fixture
 def slots(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets how many slots every round drafts."""
+    """Sets how many slots every round drafts, and how many a pass reads of a draft and of masks behind it."""
 
     def chosen(count: int) -> None:
         monkeypatch.setattr(Round, "best", lambda own, most: (min(count, most), float(count > 0)))
+        monkeypatch.setattr(Ahead, "best", lambda own, rows, run, most: (min(count, len(run)), min(count, most)))
         monkeypatch.setattr(PassCosts, "looks", lambda *given: False)
 
     return chosen
@@ -50,7 +51,7 @@ def passes_of(model: LoadedFim) -> list[int]:
 
 
 @settings(
-    max_examples=8,
+    max_examples=20,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -59,16 +60,29 @@ def passes_of(model: LoadedFim) -> list[int]:
     seed=st.integers(0, 3),
     cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
     count=st.integers(0, tiny_masks.SLOTS),
+    drafter=st.sampled_from(["same", "other", "without masks", "itself"]),
     syntax=st.booleans(),
+    temperature=st.sampled_from([0.0, 1.0, 4.0]),
 )
-def test_fills_ignore_masks(slots: Callable[[int], None], seed: int, cuts: list[int], count: int, syntax: bool) -> None:
-    """The smaller model is another one, or the same, whose drafts hold wherever they are not those of masks."""
+def test_fills_do_not_depend_on_what_drafts(
+    slots: Callable[[int], None],
+    seed: int,
+    cuts: list[int],
+    count: int,
+    drafter: str,
+    syntax: bool,
+    temperature: float,
+) -> None:
+    """What was read behind a drafted token says nothing where another one is drawn."""
     slots(count)
-    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
+    places = ((6 * cut, 6 * cut + 3) for cut in cuts)
+    asked = request(*places, syntax=syntax, prior=syntax, temperature=temperature, seed=seed)
     alone = Engine(tiny_fim.loaded(seed)).fill(asked)
-    for smaller in (seed, seed + 1):
-        model = drafted_by(tiny_masks.masked(tiny_fim.loaded(smaller), seed), seed)
-        assert read_ahead(Engine(model), asked).fills == alone.fills
+    masked = tiny_masks.masked(tiny_fim.loaded(seed + (drafter == "other")), seed)
+    model = drafted_by(tiny_fim.loaded(seed + 1) if drafter == "without masks" else masked, seed)
+    if drafter == "itself":
+        model = replace(masked, costs=tiny_fim.Free())
+    assert read_ahead(Engine(model), asked).fills == alone.fills
 
 
 @pytest.mark.parametrize("order", [[], [0, 0, 1, 0, 2, 2, 0, 1], [2, 1, 1, 1]])

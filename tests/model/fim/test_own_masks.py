@@ -1,13 +1,12 @@
 """A model with mask rows drafts for itself: what they say changes the passes, never the fill."""
 
 import bisect
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
@@ -20,7 +19,6 @@ from lacuna_kernels import native
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import Ahead
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -32,33 +30,6 @@ MASKS = tiny_masks.SLOTS - 1
 
 def masked(seed: int = 0) -> LoadedFim:
     return replace(tiny_masks.masked(tiny_fim.loaded(seed), seed), costs=tiny_fim.Free())
-
-
-@pytest.fixture
-def way(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
-    """Sets how many drafted slots every pass reads at most, and how many masks behind them."""
-
-    def chosen(slots: int, masks: int) -> None:
-        monkeypatch.setattr(Ahead, "best", lambda own, rows, run, most: (min(slots, len(run)), min(masks, most)))
-
-    return chosen
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=st.integers(0, 3),
-    cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
-    slots=st.integers(0, 6),
-    masks=st.integers(0, MASKS),
-    syntax=st.booleans(),
-)
-def test_fills_do_not_depend_on_own_masks(
-    way: Callable[[int, int], None], seed: int, cuts: list[int], slots: int, masks: int, syntax: bool
-) -> None:
-    way(slots, masks)
-    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
-    plain = Engine(tiny_fim.loaded(seed)).fill(asked)
-    assert read_ahead(Engine(masked(seed)), asked).fills == plain.fills
 
 
 def always(token: int, model: LoadedFim, odds: float = 1e3) -> LoadedFim:
