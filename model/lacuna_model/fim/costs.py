@@ -43,8 +43,8 @@ WEIGHT, WEIGHT_OF = 8.0, 12.0
 REMEMBERED = 256
 
 # ``masked`` are the slots after the last token that a smaller model has read, or the model itself; ``old`` is the text
-# that stood in the gap or was taken back, ``refused`` what the model said behind a draft that it refused.
-Source = Literal["project", "masked", "refused", "old"]
+# that stood in the gap or was taken back.
+Source = Literal["project", "masked", "old"]
 Kind = tuple[Source, int]
 
 

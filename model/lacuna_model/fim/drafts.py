@@ -1,9 +1,9 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from a smaller model, from what the model itself said in mask rows, or behind a draft that
-it refused, and, where a text is rewritten or was taken back, from that text. Each source proposes a token for the next
-slot, with a probability. The likeliest one is drafted, and all go on from there. A draft ends where the next slot would
-not pay for its row of the pass.
+They come from the project, from a smaller model or what the model itself said in mask rows, and, where a text is
+rewritten or was taken back, from that text. Each source proposes a token for the next slot, with a probability. The
+likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of the
+pass.
 """
 
 from collections.abc import Sequence
@@ -141,7 +141,7 @@ class ProjectDrafts:
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``guess`` is what was taken back, ``behind`` what the last pass has read of the slots behind its own token.
+    ``guess`` is what was taken back, ``behind`` what masks said of the slots behind the model's own token.
     """
 
     written: Sequence[int]

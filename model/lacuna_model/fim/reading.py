@@ -26,16 +26,14 @@ from lacuna_model.fim.costs import DraftedToken
 from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
+from lacuna_model.fim.passes import AskedChain, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.track import EndRule, Track, num_unread, parted
+from lacuna_model.fim.track import EndRule, Summaries, Track, num_unread, parted
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
 MAX_OF_OLD = 63
-# The probability of what was read behind a refused draft, before any of it was verified.
-REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
 GREEDY = DecodeOptions()
@@ -46,8 +44,8 @@ class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
     ``guess`` is what was taken back. ``written`` are its tokens as they were seen last, and ``read`` those that the
-    last pass has verified. ``next`` is the model's own next token, and ``behind`` what it read of the slots after that:
-    in mask rows or, if it refused a draft token there, behind that. Mask rows are read in ``mask_track``.
+    last pass has verified. ``next`` is the model's own next token, and ``behind`` what it said of the slots after that
+    in mask rows, which are read in ``mask_track``.
     """
 
     track: Track
@@ -318,11 +316,11 @@ class FimReader:
         written, known = [*part.known, *part.draft], len(part.known)
         return [self._rule(part.fill, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _run(self, part: FillInPass, outputs: Outputs) -> Run:
+    def _run(self, part: FillInPass, outputs: Summaries) -> Run:
         """The run of a part up to the first refused draft token."""
-        ids, logp = parted(outputs.summaries)
+        ids, logp = parted(outputs)
         accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
-        self._remember(part, accepted, outputs.best[accepted:])
+        self._remember(part, accepted, int(ids[accepted, 0]))
         run = self._rejoined(part, Run(ids[: accepted + 1], logp[: accepted + 1]))
         for place, token in enumerate(part.draft[: part.forced]):
             put_first(run, place, token)
@@ -345,19 +343,18 @@ class FimReader:
                 return Run(np.concatenate((own.ids, ids)), np.concatenate((own.logp, logp)))
         return run
 
-    def _remember(self, part: FillInPass, accepted: int, best: list[int]) -> None:
-        """Note that the draft's first ``accepted`` tokens were right, and the ``best`` ones from there on."""
+    def _remember(self, part: FillInPass, accepted: int, following: int) -> None:
+        """Note that the draft's first ``accepted`` tokens were right, and the token ``following`` them."""
         tokens = self._tokens_of(part.fill)
-        tokens.read, tokens.next = [*part.known, *part.draft[:accepted]], best[:1]
-        tokens.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
+        tokens.read, tokens.next, tokens.behind = [*part.known, *part.draft[:accepted]], [following], []
         given = len(part.draft) - len(part.guesses)
         if accepted >= given:
             self._drafts.verified(part.guesses, accepted - given)
 
-    def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:
+    def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Summaries]) -> None:
         """Keep what mask rows tell, where all that was read before them holds, and forget their keys and values."""
         for part in (part for part in parts if part.num_masks):
-            tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs).summaries)
+            tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs))
             tokens.mask_track.forget_from(0)
             if tokens.read == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)

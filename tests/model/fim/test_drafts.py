@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts, Source
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
 from lacuna_model.fim.drafts import Alignment, Drafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
@@ -53,15 +53,14 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
 
 
-@pytest.mark.parametrize("source", ["refused", "masked"])
-def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed(source: Source) -> None:
+def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed() -> None:
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
     drafts = Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
-    said = [DraftedToken(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
+    said = [DraftedToken(token, 0.4, "masked", slot) for slot, token in enumerate(tokens)]
     found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, behind=said), 1)
     assert [guess.token for guess in found] == tokens[:-2]
-    assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
+    assert [(guess.source, guess.slot) for guess in found] == [("masked", slot) for slot in range(len(found))]
     sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), PassCosts(), AcceptanceRates(), frozenset())
     other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, behind=said), 1)
     assert {guess.source for guess in other} == {"project"}
