@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.loading.weights import SmoothedLayers
@@ -46,11 +45,23 @@ class Weights(Protocol):
         ...
 
 
+class Packing(Protocol):
+    """The order in which kernels read weights."""
+
+    def packed(self, codes: Tensor, /) -> Tensor:
+        """Codes int8 [out, in] in that order."""
+        ...
+
+    def packed_blocks(self, weight: FourBitWeight, /) -> Tensor:
+        """A 4-bit weight in that order, uint8 [out, bytes of an output]."""
+        ...
+
+
 def prepared(
     state: Weights,
     config: ModelConfig,
     calibration: Sequence[int],
-    kernels: NativeKernels | None,
+    kernels: Packing | None,
     advance: Callable[[int, int], None] = lambda done, total: None,
     *,
     drafts: bool = False,
@@ -138,9 +149,7 @@ def _projected(config: ModelConfig) -> tuple[int, int]:
     return config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
 
 
-def _packed_layer(
-    state: Weights, index: int, single: ModelConfig, kernels: NativeKernels, drafts: bool
-) -> dict[str, Tensor]:
+def _packed_layer(state: Weights, index: int, single: ModelConfig, kernels: Packing, drafts: bool) -> dict[str, Tensor]:
     """One layer in the form that the kernels in C read."""
     prefix = f"layers.{index}."
     others = [name for name in state if name.startswith(prefix) and not name.endswith("_proj")]
@@ -151,7 +160,7 @@ def _packed_layer(
 
 
 def _packed(
-    name: str, parts: Sequence[str], state: Weights, kernels: NativeKernels, drafts: bool = False
+    name: str, parts: Sequence[str], state: Weights, kernels: Packing, drafts: bool = False
 ) -> dict[str, Tensor]:
     """The tensors of the linear ``name``, whose outputs are those of ``parts``.
 
