@@ -145,7 +145,6 @@ def fill_group(
         nfe=candidates.passes,
         steps=end.counts.steps,
         tokens=sum(sizes),
-        corrections=candidates.corrections,
         vetoes=checks.vetoes,
         deferrals=checks.deferrals,
         constraint_ms=end.counts.constraint_ms,

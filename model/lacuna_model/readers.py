@@ -15,7 +15,7 @@ from lacuna_model.decode.fill import Reader
 from lacuna_model.diffusion.blocks import BlockReader
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
-from lacuna_model.fim.context import FimContext, SuffixFirst
+from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim, load_parts
@@ -26,7 +26,7 @@ from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.prior.index import Segment
 from lacuna_model.snippets.format import join
-from lacuna_model.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -174,17 +174,10 @@ def new_cache(model: Loaded) -> Cache:
     return FimContext(
         model.tracks(model.costs),
         model.tokenizer,
-        model.fim.suffix,
-        middle_id=model.fim.middle,
+        model.fim,
         pieces=model.pieces,
         smaller=smaller,
-        first=_suffix_first(model.fim),
-        rates=model.rates,
     )
-
-
-def _suffix_first(fim: FimTokens) -> SuffixFirst | None:
-    return SuffixFirst(fim.start, fim.prefix, bare=fim.middle == fim.prefix) if fim.suffix_first else None
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
@@ -208,16 +201,10 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         layout,
         known if options.prior else (),
         model.costs,
-        cache.rates,
+        model.rates,
         model.tokenizer.special_ids,
-        _draft_model(model, cache, layout) if options.drafter and layout.header is None else None,
         0 if own is None else own.most,
     )
-    return FimReader(model, cache, drafts, layout, options)
-
-
-def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:
-    if model.smaller is None or cache.smaller is None:
-        return None
-    begin = fill_opening(model.fim, layout)
-    return DraftModel(model.smaller, cache.smaller, begin, model.passes, model.costs, cache.rates)
+    helps = options.drafter and layout.header is None and model.smaller is not None
+    smaller = DraftModel(model, cache, fill_opening(model.fim, layout)) if helps else None
+    return FimReader(model, cache, drafts, layout, options, smaller)

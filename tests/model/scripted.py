@@ -20,8 +20,6 @@ def sure(tokens: Sequence[int]) -> Run:
 class Scripted:
     """Writes one text for each gap, then its end token: ``rows`` tokens of each in a pass. Counts its passes."""
 
-    corrections = 0
-
     def __init__(self, tokenizer: Tokenizer, *texts: str, rows: int = 1) -> None:
         self.passes = 0
         self.announced = False

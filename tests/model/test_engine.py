@@ -100,9 +100,7 @@ def test_every_gap_gets_a_fill(engine: Engine, text: str) -> None:
     assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
 
 
-@pytest.mark.parametrize(
-    "given", [{"schedule": "single"}, {"steps": 4}, {"entropy_bound": 1.0}, {"confidence": 0.5}, {"corrections": 2}]
-)
+@pytest.mark.parametrize("given", [{"schedule": "single"}, {"steps": 4}, {"entropy_bound": 1.0}, {"confidence": 0.5}])
 def test_options_of_diffusion_checkpoints_are_refused_in_one_line(engine: Engine, given: dict[str, Any]) -> None:
     (name,) = given
     with pytest.raises(RequestError, match=rf"^tiny is no diffusion checkpoint, .* these options: {name}$"):

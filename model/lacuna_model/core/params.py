@@ -161,12 +161,12 @@ Task = FillGaps | EditLines | FollowChanges | AnswerChat | ReadContext | ChooseS
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options for decoding.
 
-    ``schedule``, ``steps``, ``entropy_bound``, ``confidence`` and ``corrections`` are for diffusion checkpoints; any
-    other model refuses them. ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1:
-    one pass fills all slots). ``schedule`` chooses the slots that are filled together in a pass: ``own`` as was
+    ``schedule``, ``steps``, ``entropy_bound`` and ``confidence`` are for diffusion checkpoints; any other model refuses
+    them. ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1: one pass fills all
+    slots). ``schedule`` chooses the slots that are filled together in a pass: ``own`` as was
     published with the checkpoint, ``entropy`` as many as keep the sum of their entropies, without the largest, within
     ``entropy_bound`` (nats), ``confidence`` those whose best token is more probable than ``confidence`` (0..1), and
-    ``single`` one slot. ``corrections`` is the number of filled slots that may still change.
+    ``single`` one slot.
 
     ``temperature`` 0 takes the most probable token; higher values sample, with the random ``seed``. After
     ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With ``syntax``, no token
@@ -182,7 +182,6 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confidence: float = 0.9
     temperature: float = 0.0
     seed: Int64 = 0
-    corrections: Int64 = 0
     deadline_ms: Int64 = 0
     syntax: bool = True
     prior: bool = True
@@ -193,7 +192,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def of_diffusion(self) -> list[str]:
         """The given options that only a diffusion checkpoint has."""
-        names = ("schedule", "steps", "entropy_bound", "confidence", "corrections")
+        names = ("schedule", "steps", "entropy_bound", "confidence")
         return [name for name in names if getattr(self, name) != getattr(_DEFAULTS, name)]
 
 
@@ -264,7 +263,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     Behind the committed slots of a fill-in-the-middle model are the drafts that its next pass verifies, and the masks
     that it denoises in the same pass. A slot that is then committed with another text was corrected.
 
-    ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``corrections``, ``vetoes``,
+    ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``vetoes``,
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
     apart for one window, they are filled in groups, and all counts start again from zero for each group.
 
@@ -276,7 +275,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     fills: tuple[str, ...]
     slots: tuple[tuple[SlotView, ...], ...]
     nfe: int = 0
-    corrections: int = 0
     vetoes: int = 0
     deferrals: int = 0
     constraint_ms: float = 0.0
@@ -290,11 +288,11 @@ class FillStats(msgspec.Struct, frozen=True):
 
     ``nfe`` counts the forward passes over open slots, ``steps`` the iterations of the denoise loop, and ``tokens`` the
     tokens of the fills. The context has ``context_tokens`` tokens, of which ``cached_tokens`` came from the cache.
-    ``corrections`` counts the committed slots that changed, ``vetoes`` the tokens that the constraint refused, and
-    ``deferrals`` the steps in which it admitted no token. ``constrained`` says whether there was a constraint. Times
-    are in milliseconds: ``ms`` in total, ``encode_ms`` for encoding the context, and ``constraint_ms`` for waiting for
-    the constraint. ``model`` is the one that answered; where it did so in place of a better one,
-    or without the whole context, because that had to be read first, so many of its tokens were ``unread``.
+    ``vetoes`` counts the tokens that the constraint refused, and ``deferrals`` the steps in which it admitted no token.
+    ``constrained`` says whether there was a constraint. Times are in milliseconds: ``ms`` in total, ``encode_ms`` for
+    encoding the context, and ``constraint_ms`` for waiting for the constraint. ``model`` is the one that answered;
+    where it did so in place of a better one, or without the whole context, because that had to be read first, so many
+    of its tokens were ``unread``.
     """
 
     nfe: int = 0
@@ -302,7 +300,6 @@ class FillStats(msgspec.Struct, frozen=True):
     tokens: int = 0
     context_tokens: int = 0
     cached_tokens: int = 0
-    corrections: int = 0
     vetoes: int = 0
     deferrals: int = 0
     ms: float = 0.0

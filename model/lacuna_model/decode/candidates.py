@@ -68,11 +68,6 @@ class Candidates:
         return sum(attempt.reader.passes for attempt in self._attempts)
 
     @property
-    def corrections(self) -> int:
-        """The filled slots that were changed, in all attempts."""
-        return sum(attempt.reader.corrections for attempt in self._attempts)
-
-    @property
     def checks(self) -> ConstraintStats:
         """The summed counters of all constraints."""
         every = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
@@ -155,7 +150,6 @@ class Candidates:
                 confidence=tuple(one.lines for one in self._of_lines),
                 words=tuple(one.words for one in self._of_lines),
                 nfe=self.passes,
-                corrections=self.corrections,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
                 constraint_ms=waited,

@@ -63,8 +63,6 @@ class Fill:
     log_probs: dict[int, float] = field(default_factory=dict)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
     status: FillStatus = FillStatus.OPEN
-    _encoded: dict[str, list[int]] = field(default_factory=dict, repr=False)  # texts that it may be
-    _ends: tuple[tuple[str, bool], list[list[int]]] | None = field(default=None, repr=False)  # the last of `ends`
 
     @property
     def key(self) -> Key:
@@ -127,11 +125,8 @@ class Fill:
         text = self.text(tokens, coming[:-1] if final and coming else coming)
         if text is None:
             return []
-        if self._ends is None or self._ends[0] != (text, final):  # asked before tokens are taken, and behind them
-            found = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
-            some = found if len(found) <= MAX_ENDS else [*found[: MAX_ENDS - 1], found[-1]]
-            self._ends = (text, final), self._fills(tokens, some)
-        return self._ends[1]
+        found = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
+        return self._fills(tokens, found if len(found) <= MAX_ENDS else [*found[: MAX_ENDS - 1], found[-1]])
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
         """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
@@ -155,10 +150,7 @@ class Fill:
 
     def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of texts that the gap may hold."""
-        for text in texts:
-            if text not in self._encoded:  # where a fill may end, later tokens leave the same text before the end
-                self._encoded[text] = tokens.encode(self.gap.prefix.decode() + text)
-        fills = (self._encoded[text] for text in texts)
+        fills = (tokens.encode(self.gap.prefix.decode() + text) for text in texts)
         return [fill for fill in fills if self.least <= len(fill) <= self.most]
 
     def end_with(self, tokens: Sequence[int]) -> None:
@@ -180,11 +172,6 @@ class Reader(Protocol):
     @property
     def passes(self) -> int:
         """The forward passes made so far."""
-        ...
-
-    @property
-    def corrections(self) -> int:
-        """How many tokens of its guesses it has changed so far."""
         ...
 
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:

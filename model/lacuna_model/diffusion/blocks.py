@@ -176,8 +176,7 @@ class BlockReader(DiffusionReader[Writing]):
         """Fill the slots that the rules choose; without slots, the token behind the end is the best one."""
         run = next((slot for slot, token in enumerate(writing.tokens) if token is None), len(writing.tokens))
         ends = self._ends if run >= fill.least else ()
-        prefix = fill.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
-        seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.sampling, prefix), self._generator)
+        seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.sampling), self._generator)
         if not slots:
             writing.add(1)
             writing.put(len(writing.tokens) - 1, seen.row(0))

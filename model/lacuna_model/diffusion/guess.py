@@ -13,21 +13,18 @@ from lacuna_model.loading.families import Diffusion
 
 # No fill has more slots.
 LONGEST = 1 << 20
-# A known token changes where another one is more probable than this, if a request allows it: as in LLaDA2.1.
-EDIT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class FillRules:
     """How a gap is filled: as the model's family says, or the request's ``options``.
 
-    ``deletes`` are the tokens that stand for nothing. ``corrections`` is how many tokens may change (None: any number).
+    ``deletes`` are the tokens that stand for nothing.
     """
 
     how: Diffusion
     sampling: Sampling
     steps: int
-    corrections: int | None
     deletes: tuple[int, ...] = ()
 
     @classmethod
@@ -42,13 +39,10 @@ class FillRules:
             how = replace(how, rule="entropy", bound=options.entropy_bound)
         elif options.schedule == "confidence":
             how = replace(how, rule="confidence", threshold=options.confidence)
-        most = options.corrections or None
-        if most is not None and how.edit >= 1:
-            how = replace(how, edit=EDIT)
         if answers:
             how = replace(how, length="expand", start=LONGEST, expand_id=None)
         deletes = how.ends if answers else () if how.delete_id is None else (how.delete_id,)
-        return cls(how, Sampling(options.temperature, how.top_p), options.steps, most, deletes)
+        return cls(how, Sampling(options.temperature, how.top_p), options.steps, deletes)
 
     @property
     def marks(self) -> tuple[int, ...]:
@@ -99,15 +93,11 @@ def within(entropies: Sequence[float], bound: float) -> int:
     return int((np.cumsum(entropies) - entropies <= bound).sum())
 
 
-# After the last mask, so many passes may still change tokens, as in LLaDA2.1.
-MAX_LATE = 16
-
-
 class Guess(Slots):
     """A guess of a whole gap.
 
     ``known`` are the tokens that are written. What follows may have any length, up to ``most`` tokens in all and at
-    least ``least``, unless the fill is known to have ``ended`` there. ``changed`` counts tokens that became others.
+    least ``least``, unless the fill is known to have ``ended`` there.
     """
 
     def __init__(
@@ -119,8 +109,7 @@ class Guess(Slots):
         super().__init__(rules.marks)
         self.known = list(known)
         self.seen: Marginals | None = None  # what the last pass says of its slots
-        self._step = self._late = 0
-        self._stable = rules.how.edit >= 1
+        self._step = 0
         how, fixed = rules.how, len(self.known)
         room = 0 if ended else most - fixed
         self._search = None
@@ -135,8 +124,8 @@ class Guess(Slots):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the guess is finished: no slot is a mask, and no token would change."""
-        return self._search is None and None not in self.tokens and (self._stable or not self._free)
+        """Whether the guess is finished: no slot is a mask."""
+        return self._search is None and None not in self.tokens
 
     @property
     def fixed(self) -> int:
@@ -154,11 +143,6 @@ class Guess(Slots):
         return sum(token is not None for token in self.tokens) >= self._least
 
     @property
-    def _free(self) -> list[int]:
-        """The slots whose tokens are not known."""
-        return list(range(self.fixed, len(self.tokens)))
-
-    @property
     def _open(self) -> list[int]:
         return [slot for slot, token in enumerate(self.tokens) if token is None]
 
@@ -171,8 +155,7 @@ class Guess(Slots):
         if self._rules.how.rule == "p2":
             self._mask_again(seen)
         else:
-            self._revise(seen)
-            self._fill(self._rules.chosen(self._open, seen, self._step) if self._open else [], seen)
+            self._fill(self._rules.chosen(self._open, seen, self._step), seen)
         self._step += 1
 
     def _probe(self, seen: Marginals) -> None:
@@ -187,29 +170,10 @@ class Guess(Slots):
 
     def _mask_again(self, seen: Marginals) -> None:
         """One step of P2: fill all masks but those that are the least probable places of the gap, and mask these."""
-        masked = set(self._rules.masked_again(self._free, seen, self._step))
+        masked = set(self._rules.masked_again(range(self.fixed, len(self.tokens)), seen, self._step))
         self._fill([slot for slot in self._open if slot not in masked], seen)
         for slot in masked:
-            self.changed += self.tokens[slot] is not None
             self.tokens[slot], self._rows[slot] = None, None
-
-    def _revise(self, seen: Marginals) -> None:
-        """Change known tokens where another one is probable enough, as far as the request allows."""
-        if (threshold := self._rules.how.edit) >= 1:
-            return
-        self._late += not self._open
-        most = self._rules.corrections
-        left = len(self.tokens) if most is None else most - self.changed
-        doubtful = [
-            slot
-            for slot in self._free
-            if self.tokens[slot] not in (None, seen.ids[slot, 0]) and np.exp(seen.logp[slot, 0]) > threshold
-        ]
-        doubtful = sorted(doubtful, key=lambda slot: -seen.logp[slot, 0])[: max(left, 0)]
-        for slot in doubtful:
-            self.put(slot, seen.row(slot))
-        self.changed += len(doubtful)
-        self._stable = not self._open and (not doubtful or self._late > MAX_LATE)
 
     def _fill(self, slots: Sequence[int], seen: Marginals) -> None:
         """Give slots their best tokens; then slots that the model deletes go, and those that it expands become two."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lacuna_model.decode.sampling import PrefixTable, only
+from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.diffusion.slots import Marginals, Sampling, summary
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.families import Diffusion
@@ -133,17 +133,12 @@ class LoadedDiffusion:
         found[sorted(self.tokenizer.special_ids)] = True
         return found.to(self.device)
 
-    def seen(
-        self, logits: Tensor, allowed: tuple[int, ...], fixed: int, sampling: Sampling, prefix: bytes = b""
-    ) -> Marginals:
+    def seen(self, logits: Tensor, allowed: tuple[int, ...], fixed: int, sampling: Sampling) -> Marginals:
         """The marginals of a gap's slots, from their ``logits`` [R, V], which are overwritten.
 
-        Special tokens are ruled out, but the ``allowed`` ones after the first ``fixed`` slots. The first slot begins
-        with ``prefix``.
+        Special tokens are ruled out, but the ``allowed`` ones after the first ``fixed`` slots.
         """
         ruled = self._specials.expand(len(logits), -1).clone()
         for token in allowed:
             ruled[fixed:, token] = False
-        if prefix and len(logits):
-            only(logits[0], self.prefixes.starting_with(prefix))
         return summary(logits, ruled, sampling)

@@ -29,12 +29,6 @@ class DiffusionReader(Generic[S]):
         self._rules = FillRules.of(model.how, options, answers=layout.answering is not None)
         self._generator = np.random.default_rng(options.seed % 2**64)  # no negative ones
         self._slots: dict[Key, S] = {}
-        self._changed = 0
-
-    @property
-    def corrections(self) -> int:
-        """How many filled slots were changed so far."""
-        return self._changed + sum(slots.changed for slots in self._slots.values())
 
     def tokens(self, fill: Fill) -> list[int | None]:
         """The slots of a fill as they are guessed now, None where one is a mask."""
@@ -91,7 +85,6 @@ class FullReader(DiffusionReader[Guess]):
         """The guess of a fill, a new one where the constraint has taken a part of the last one."""
         guess = self._slots.get(fill.key)
         if guess is None or guess.offered:
-            self._changed += guess.changed if guess is not None else 0
             tokens, ended = known(fill, self._eog_id)
             guess = Guess(self._rules, fill.most, tokens, least=fill.least, ended=ended)
             self._slots[fill.key] = guess
@@ -128,7 +121,7 @@ class FullReader(DiffusionReader[Guess]):
     def _take(self, fill: Fill, logits: Tensor) -> None:
         """Let a guess go on with the outputs of a pass."""
         guess = self._slots[fill.key]
-        guess.seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling, fill.gap.prefix)
+        guess.seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling)
         guess.take(guess.seen, self._generator)
         if guess.is_whole and self._layout.answering is not None:
             self._end_at_fence(guess, self._layout.answering.fences)

@@ -82,14 +82,13 @@ def _nucleus(seen: Marginals, top_p: float) -> Marginals:
 class Slots:
     """The slots of a gap: ``tokens``, None where one is a mask.
 
-    ``changed`` counts the tokens that became others. ``offered``: the constraint has been asked about them. ``marks``
-    are the tokens that are no text, and so no alternative to a token: they end a text, or change its length.
+    ``offered``: the constraint has been asked about them. ``marks`` are the tokens that are no text, and so no
+    alternative to a token: they end a text, or change its length.
     """
 
     def __init__(self, marks: Sequence[int] = ()) -> None:
         self._marks = list(marks)
         self.tokens: list[int | None] = []
-        self.changed = 0
         self.offered = False
         self._rows: list[Marginals | None] = []
 

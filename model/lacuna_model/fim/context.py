@@ -22,12 +22,13 @@ import torch
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.costs import AcceptanceRates, PassCosts
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.prompt import joined
 from lacuna_model.fim.track import Chain, Track, num_unread, unread_rows
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.text.diff import num_common, num_common_end
+from lacuna_model.tokenizer import FimTokens
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
 LAST_ROWS = 16
@@ -39,18 +40,6 @@ MAX_STALE = 96
 # then. A quarter of them follow the gap. The first tokens of a prompt belong to them: rows attend to these a lot.
 NEAREST = {128: 0.9, 64: 0.85, 32: 0.75}
 FIRST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class SuffixFirst:
-    """A format with the suffix first: the tokens that ``start`` any prompt, and the ``prefix`` token.
-
-    ``bare``: nothing stands between a prompt and its fill.
-    """
-
-    start: tuple[int, ...]
-    prefix: int
-    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +57,19 @@ class Prompts:
     behind: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int, first: SuffixFirst | None = None) -> "Prompts":
-        """The prompts of a layout; ``opening`` is the suffix token, which every suffix begins with."""
+    def of(cls, layout: Layout, tokenizer: TextTokenizer, fim: FimTokens) -> "Prompts":
+        """The prompts of a layout."""
         if layout.answering is not None:
             return cls([*layout.opening, *layout.segments[0]], [], [[]])
         head, *between = layout.segments
         *earlier, last = between
-        suffixes, after = [[opening, *last]], text_of(last, tokenizer)
+        suffixes, after = [[fim.suffix, *last]], text_of(last, tokenizer)
         for segment, gap in zip(reversed(earlier), reversed(layout.gaps[1:]), strict=True):
             after = joined(text_of(segment, tokenizer) + gap.prefix.decode(), after)
-            suffixes.insert(0, [opening, *tokenizer.encode(after)])
-        if first is not None:
-            whole = [[*suffix, first.prefix] for suffix in suffixes]
-            return cls([*first.start], [*map(list, between[:-1])], whole, [*layout.opening, *head])
+            suffixes.insert(0, [fim.suffix, *tokenizer.encode(after)])
+        if fim.suffix_first:
+            whole = [[*suffix, fim.prefix] for suffix in suffixes]
+            return cls([*fim.start], [*map(list, between[:-1])], whole, [*layout.opening, *head])
         return cls([*layout.opening, *head], [list(segment) for segment in between[:-1]], suffixes)
 
 
@@ -157,26 +146,17 @@ class FimContext:
         self,
         reader: TrackReader,
         tokenizer: TextTokenizer,
-        suffix_id: int,
+        fim: FimTokens,
         *,
-        middle_id: int | None = None,
         near: int = NEAR,
         pieces: ContextPieces | None = None,
         smaller: "FimContext | None" = None,
-        first: SuffixFirst | None = None,
-        rates: AcceptanceRates | None = None,
     ) -> None:
-        """``middle_id`` is the token between a prompt and a header.
-
-        ``smaller`` has the same prompts for the model that drafts, if there is one.
-
-        ``first`` is the format of a model that wants the suffix first. ``rates`` are those of the model's drafts.
-        """
+        """``smaller`` has the same prompts for the model that drafts, if there is one."""
         self._pieces = pieces or ContextPieces(reader.device)
         self._tokenizer = tokenizer
-        self._suffix_id, self._middle_id = suffix_id, middle_id
+        self._fim = fim
         self.near = near
-        self._first = first
         self.reader = reader
         self._head = self.reader.new()
         self._between: list[Track] = []
@@ -184,7 +164,6 @@ class FimContext:
         self._header: list[Track] = []  # the middle token, and the header but for its last token
         self._header_behind: list[int] = []  # the prompt that the header was read behind
         self._prompts = Prompts([], [], [])
-        self.rates = AcceptanceRates(rates)
         self.smaller = smaller
         self._rough: dict[Track, int] = {}  # from which place on tracks were read without some tokens before
 
@@ -229,7 +208,7 @@ class FimContext:
 
     def _become(self, layout: Layout) -> None:
         """Take the prompts of a layout; their tokens are still to be read."""
-        self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id, self._first)
+        self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._fim)
         self._resize(len(prompts.suffixes))
         # The fills of an earlier request are not needed any more.
         self.reader.tracks = self._tracks
@@ -241,13 +220,13 @@ class FimContext:
 
     def _head_with(self, header: Header | None) -> None:
         """Take a header behind the only gap's prompt; what was read of the same one behind the same prompt stays."""
-        if header is None or self._middle_id is None:
+        if header is None:
             self._header = []
             return
         behind = [token for track in self._prompt(0) for token in track.ids]
         if behind != self._header_behind or not self._header or self._header[1].kind != header.kind:
             self._header, self._header_behind = [Track(), Track(header.kind)], behind
-        self._header[0].become([self._middle_id], len(behind))
+        self._header[0].become([self._fim.middle], len(behind))
         self._header[1].become(header.tokens[:-1], len(behind) + 1)
         self.reader.tracks += self._header
 
@@ -295,7 +274,7 @@ class FimContext:
         for index, suffix in enumerate(self._suffixes):
             if index:
                 between = [*fills[index - 1], *self._prompts.between[index - 1]]
-                if self._first is not None:
+                if self._fim.suffix_first:
                     behind += between
                 else:
                     self._between[index - 1].become(between, len(front))
@@ -320,7 +299,7 @@ class FimContext:
             return True
         choices = [(1.0, [np.ones(len(track.ids), dtype=np.bool_) for track in chain])]
         if self.reader.leaves_out:
-            choices += [(share, _nearest(chain, count, self._first is not None)) for count, share in NEAREST.items()]
+            choices += [(share, _nearest(chain, count, self._fim.suffix_first)) for count, share in NEAREST.items()]
 
         def gain(choice: tuple[float, list[NDArray[np.bool_]]]) -> float:
             share, chosen = choice
@@ -365,8 +344,9 @@ class FimContext:
         while len(self._suffixes) > gaps:
             self.reader.drop(self._suffixes.pop().track)
         while len(self._suffixes) < gaps:
-            first = self._first
-            self._suffixes.append(GapSuffix(self.reader) if first is None else Whole(self.reader, bare=first.bare))
+            fim = self._fim
+            whole = Whole(self.reader, bare=fim.middle == fim.prefix) if fim.suffix_first else None
+            self._suffixes.append(whole or GapSuffix(self.reader))
         while len(self._between) > max(gaps - 1, 0):
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:

@@ -7,7 +7,7 @@ after the next one (:class:`Round`). A model with mask rows of its own reads mas
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64, 128, 192)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
-# Beyond the widths seen, a pass of up to so many rows is taken to cost as much as the widest of them ...
-FLAT_ROWS = 4
-# ... and each further row this share of the narrowest.
+# Beyond the widths seen, each further row is taken to cost this share of the narrowest pass.
 SHARE_A_ROW = 1 / 16
 # A pass is taken to cost at most so many times as much as the narrower ones that would have its rows: one that seems
 # dearer waited for other programs, and would never be tried again.
@@ -37,17 +35,16 @@ FEW_MASKS = 1.0
 LEAST_READ = 16
 # Where masks seem not to pay, they are drafted for so much of the time nevertheless, to see whether that is so.
 LOOKING = 1 / 64
-# The share of drafts that is believed to hold before any was verified, that of masks first, ...
-BELIEVED_MASKED, BELIEVED = 5 / 6, 2 / 3
-# ... counts as much as so many that were verified: of their probability, and of their number.
+# The share of the drafts of masks that is believed to hold before any was verified.
+BELIEVED = 5 / 6
+# What is believed counts as much as so many drafts that were verified: of their probability, and of their number.
 WEIGHT, WEIGHT_OF = 8.0, 12.0
-# The rates of a model forget: of older drafts than so many of a kind, half count.
+# Of older drafts than so many of a kind, half count.
 REMEMBERED = 256
 
 # ``masked`` are the slots after the last token that a smaller model has read, or the model itself; ``old`` is the text
-# that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refused`` what the model said behind a draft
-# that it refused.
-Source = Literal["project", "masked", "refused", "old", "ahead"]
+# that stood in the gap or was taken back.
+Source = Literal["project", "masked", "old"]
 Kind = tuple[Source, int]
 
 
@@ -139,7 +136,7 @@ class PassCosts:
             (left, low), (right, high) = points[place - 1 : place + 1]
             return min(low + (high - low) * (rows - left) / (right - left), high)  # rounding may go over it
         last, cost = points[-1]
-        return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
+        return cost + (rows - last) * points[0][1] * SHARE_A_ROW
 
     def share_ms(self, rows: int) -> float:
         """A request's part of a pass in which each of the requests that share it has so many rows."""
@@ -180,48 +177,35 @@ class DraftedToken:
 
 @dataclass(slots=True)
 class AcceptanceRates:
-    """How well the drafts of each source have been holding, by what the source had not read: of a document, or a model.
+    """How well the drafts of each source have been holding, by what the source had not read.
 
-    Those of a document begin as those of its ``model`` are, and go on from there. ``verified`` counts verified tokens,
-    ``held`` those of them that were right, and ``expected`` sums their probabilities. ``asked`` counts verified tokens
-    by their slot of the draft, ``right`` those of them that were right.
+    ``verified`` counts verified tokens, ``held`` those of them that were right, and ``expected`` sums their
+    probabilities.
     """
 
-    model: "AcceptanceRates | None" = None
     expected: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
     held: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
     verified: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
-    asked: Counter[int] = field(default_factory=Counter)
-    right: Counter[int] = field(default_factory=Counter)
 
-    def saw(self, guess: DraftedToken, slot: int, held: bool) -> None:
-        """Learn from the token of a draft's ``slot``, which was verified."""
+    def saw(self, guess: DraftedToken, held: bool) -> None:
+        """Learn from a token that was verified."""
         key = guess.source, guess.slot
         self.expected[key] += guess.probability
         self.held[key] += held
         self.verified[key] += 1
-        self.asked[slot] += 1
-        self.right[slot] += held
-        if self.model is not None:
-            self.model.saw(guess, slot, held)
-        elif self.verified[key] > REMEMBERED:
+        if self.verified[key] > REMEMBERED:
             for sums in (self.expected, self.held, self.verified):
                 sums[key] /= 2
 
     def corrected(self, probability: float, source: Source, slot: int = 0) -> float:
         """A source's probability, given how its drafts have been holding."""
-        return min(probability * self._ratio((source, slot)), 0.99)
-
-    def usual(self, source: Source, slot: int = 0) -> float:
-        """The share of a source's drafts that have been right; before any was verified 2 of 3, 5 of 6 of masks."""
         key = source, slot
-        believed = BELIEVED_MASKED if source == "masked" else BELIEVED
-        before = believed if self.model is None else self.model.usual(source, slot)
-        return (self.held[key] + WEIGHT_OF * before) / (self.verified[key] + WEIGHT_OF)
+        return min(probability * (self.held[key] + WEIGHT) / (self.expected[key] + WEIGHT), 0.99)
 
-    def _ratio(self, key: Kind) -> float:
-        before = 1.0 if self.model is None else self.model._ratio(key)
-        return (self.held[key] + WEIGHT * before) / (self.expected[key] + WEIGHT)
+    def of_masks(self, slot: int) -> float:
+        """The share of the drafts of masks in a slot that have been right; before any was verified 5 of 6."""
+        key: Kind = ("masked", slot)
+        return (self.held[key] + WEIGHT_OF * BELIEVED) / (self.verified[key] + WEIGHT_OF)
 
 
 @dataclass(frozen=True, slots=True)

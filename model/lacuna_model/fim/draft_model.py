@@ -14,11 +14,10 @@ import torch
 
 from lacuna_model.decode.fill import Key
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
+from lacuna_model.fim.costs import DraftedToken
 from lacuna_model.fim.drafts import WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import WantedSlots
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.track import Chain, Track
 from lacuna_model.text.diff import num_common
 
@@ -29,27 +28,17 @@ SOON_ROWS = 64
 
 
 class DraftModel:
-    """The drafts of one request by the model ``smaller``, whose ``context`` has the request's prompts.
+    """The drafts of one request by the smaller model of ``larger``, whose ``context`` has the request's prompts.
 
-    ``begin`` is the token between the prompt of a gap and its fill. ``passes``, ``costs`` and ``rates`` are those of
-    the model that verifies.
+    ``begin`` is the token between the prompt of a gap and its fill.
     """
 
-    def __init__(
-        self,
-        smaller: LoadedFim,
-        context: FimContext,
-        begin: int,
-        passes: SharedPasses,
-        costs: PassCosts,
-        rates: AcceptanceRates,
-    ) -> None:
-        self._model = smaller
-        self._context = context
+    def __init__(self, larger: LoadedFim, context: FimContext, begin: int) -> None:
+        assert larger.smaller is not None
+        assert context.smaller is not None
+        self._model, self._context = larger.smaller, context.smaller
         self._begin = begin
-        self._passes = passes
-        self._costs = costs
-        self._rates = rates
+        self._passes, self._costs, self._rates = larger.passes, larger.costs, larger.rates
         self._tracks: dict[Key, Track] = {}
         self._wanted: WantedSlots | None = None
         self._runs: dict[Key, list[DraftedToken]] = {}
@@ -100,7 +89,7 @@ class DraftModel:
     @property
     def _holds(self) -> list[float]:
         """How likely the slots of a draft hold, each if all before it do."""
-        return [self._rates.usual("masked", slot) for slot in range(self._model.masked.slots)]
+        return [self._rates.of_masks(slot) for slot in range(self._model.masked.slots)]
 
     def _catching_up(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, set[int]]:
         """Read what is missing of the prompts of gaps, where that pays; returns the gaps that can be drafted for."""

@@ -1,24 +1,23 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from a smaller model, from what the model itself said in mask rows, or behind a draft that
-it refused, and, where a text is rewritten, from that text; for a gap that waited for others, from what was drafted
-ahead meanwhile. Each source proposes a token for the next slot, with a probability.
-The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
-the pass.
+They come from the project, from a smaller model or what the model itself said in mask rows, and, where a text is
+rewritten or was taken back, from that text. Each source proposes a token for the next slot, with a probability. The
+likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of the
+pass.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
-from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts, Source
-from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, Walk
+from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts
+from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, longest_match
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3
@@ -60,12 +59,10 @@ class Alignment:
         self._news = self._old
         self._replaced: tuple[int, int] | None = None  # the place and the token of a change that may be a replacement
 
-    def copy(self) -> "Alignment":
+    def forked(self) -> "Alignment":
         """An alignment that goes on from here by itself."""
-        other = object.__new__(Alignment)
-        other._old, other._places = self._old, self._places
-        other._written, other._edits, other._matched = list(self._written), self._edits, self._matched
-        other._news, other._replaced = self._news, self._replaced
+        other = copy(self)
+        other._written = [*self._written]
         return other
 
     def follow(self, written: Sequence[int]) -> None:
@@ -120,62 +117,31 @@ class Alignment:
         return int(self._news[place]), (agreed + AGREED) / (agreed + AGREED + 1)
 
 
-class Proposes(Protocol):
-    """A source of drafts for the slots of a gap, one after another."""
-
-    def proposal(self) -> DraftedToken | None:
-        """A token for the next slot, as likely as the source thinks, or None where it has none."""
-        ...
-
-    def take(self, token: int) -> None:
-        """Go to the next slot; this one has ``token``."""
-        ...
-
-
 class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
 
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
-        self._walk = Walk(known, text[-MAX_MATCH:])
+        self._known, self._text = known, list(text[-MAX_MATCH:])
+        self._match = longest_match(known, self._text)
 
     def proposal(self) -> DraftedToken | None:
         """The most frequent continuation; longer matches are more certain."""
-        found = self._walk.proposal()
-        if found is None or found.length < LEAST_MATCH or found.ids[0] < 0:
+        if self._match is None or self._match.length < LEAST_MATCH:
             return None
-        return DraftedToken(int(found.ids[0]), found.purity * found.length / (found.length + 2), "project")
+        token, share = self._match.likeliest()
+        return DraftedToken(token, share * self._match.length / (self._match.length + 2), "project")
 
     def take(self, token: int) -> None:
-        """Follow ``token``."""
-        self._walk.take(token)
-
-
-class SmallerModel(Protocol):
-    """A smaller model that drafts for the fills of one request."""
-
-    def settle(self, fills: Sequence[Sequence[int]]) -> None:
-        """Take the fills of the first gaps, as tokens; empty: not filled yet."""
-        ...
-
-    def drafting(self, wanted: Mapping[Key, "WrittenFill"]) -> Generator[None, None, None]:
-        """Draft for fills, with pauses in which others may have their turn. Called once a pass."""
-        ...
-
-    def run(self, key: Key) -> Sequence[DraftedToken]:
-        """What was drafted for a fill in this round."""
-        ...
-
-    def withdraw(self) -> None:
-        """Draft for none of the fills any more."""
-        ...
+        """Follow ``token``; where no place of the match has it, the longest match is searched again."""
+        self._text.append(token)
+        self._match = (self._match and self._match.follow(token)) or longest_match(self._known, self._text)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``guess`` is what was written for the gap while others before it were not filled yet, or what was taken back;
-    ``behind`` what the last pass has read of the slots behind its own token.
+    ``guess`` is what was taken back, ``behind`` what masks said of the slots behind the model's own token.
     """
 
     written: Sequence[int]
@@ -202,20 +168,22 @@ class RunDrafts:
 
 
 class OldTextDrafts:
-    """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
+    """Continues a fill as another text for its gap goes on: that which stood there, or was taken back."""
 
-    def __init__(self, aligned: Alignment, source: Source) -> None:
+    def __init__(self, aligned: Alignment) -> None:
         self._aligned = aligned
-        self._source = source
 
     def proposal(self) -> DraftedToken | None:
         """The next token of the old text; the longer both texts have agreed, the more certain."""
         found = self._aligned.proposal()
-        return None if found is None else DraftedToken(*found, self._source)
+        return None if found is None else DraftedToken(*found, "old")
 
     def take(self, token: int) -> None:
         """Go on after ``token``."""
         self._aligned.take(token)
+
+
+Proposes = ProjectDrafts | RunDrafts | OldTextDrafts
 
 
 class Drafts:
@@ -228,41 +196,26 @@ class Drafts:
         costs: PassCosts,
         rates: AcceptanceRates,
         specials: frozenset[int],
-        smaller: SmallerModel | None = None,
         masks: int = 0,
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
-        There may be a ``smaller`` model, or the model itself may read so many ``masks`` behind the draft of each fill.
+        The model may read so many ``masks`` behind the draft of each fill.
         """
         self._layout = layout
         self._project = self._known = known
-        self._smaller = smaller
         self._costs = costs
         self._rates = rates
         self._specials = specials
         self._masks = masks
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        """Begin a round, in which :meth:`draft` is asked for these fills, with pauses in which others have their turn.
+    def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
+        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far.
 
-        The smaller model drafts for those of which no other source is sure how they go on.
+        A smaller model may have drafted a ``run``.
         """
-        if self._smaller is not None:
-            doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
-            yield from self._smaller.drafting(doubtful)
-
-    def withdraw(self) -> None:
-        """End a round that was begun."""
-        if self._smaller is not None:
-            self._smaller.withdraw()
-
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
-        sources = self._sources(key, fill)
-        if self._smaller is not None and (run := self._smaller.run(key)):
-            sources.append(RunDrafts(self._plain(run)))
+        sources = [*self._sources(key, fill), *([RunDrafts(self._plain(run))] if run else [])]
         drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < fill.room:
@@ -278,20 +231,20 @@ class Drafts:
         return drafted
 
     def _sources(self, key: Key, fill: WrittenFill) -> list[Proposes]:
-        """The sources that take no time."""
+        """The sources but a smaller model."""
         gap, written = key[1], fill.written
         sources: list[Proposes] = []
         if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), Alignment(old))
             aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
+            sources.append(OldTextDrafts(aligned.forked()))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.behind:
             sources.append(RunDrafts(self._plain(fill.behind)))
         return sources
 
-    def _is_sure(self, key: Key, fill: WrittenFill) -> bool:
+    def is_sure(self, key: Key, fill: WrittenFill) -> bool:
         """Whether some source is sure of the next token."""
         best = self._likeliest(self._sources(key, fill))
         return best is not None and best.probability >= SURE
@@ -305,17 +258,12 @@ class Drafts:
         masks = min(self._masks, most)
         if masks <= 0:
             return drafted, 0
-        slots, masks = self._ahead.best(rows, [guess.probability for guess in drafted], masks)
+        ahead = Ahead(self._costs, [self._rates.of_masks(slot) for slot in range(1, self._masks + 1)])
+        slots, masks = ahead.best(rows, [guess.probability for guess in drafted], masks)
         return drafted[:slots], masks
-
-    @property
-    def _ahead(self) -> Ahead:
-        return Ahead(self._costs, [self._rates.usual("masked", slot) for slot in range(1, self._masks + 1)])
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""
-        if self._smaller is not None:
-            self._smaller.settle(fills)
         if not self._project:
             return
         segments = self._layout.segments
@@ -330,7 +278,7 @@ class Drafts:
     def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
         for index, guess in enumerate(guesses[: held + 1]):
-            self._rates.saw(guess, index, index < held)
+            self._rates.saw(guess, index < held)
 
     def _likeliest(self, sources: Sequence[Proposes]) -> DraftedToken | None:
         """The likeliest proposal, if there is any."""

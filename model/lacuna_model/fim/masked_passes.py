@@ -4,7 +4,7 @@ Each reads the last token of every fill, and masks behind it: the likeliest toke
 the draft (parallel drafting, as PARD does, arXiv 2504.18583). Masks and their keys and values are forgotten afterwards.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -40,10 +40,12 @@ class WantedSlots:
         """How many tokens the pass has to read."""
         return num_unread(self.chains)
 
-    def masks(self, wanted: int, most: int) -> list[int]:
-        """How many masks may follow each chain, of so many ``wanted``, where there are ``most`` positions."""
-        ends = (chain[-1].start + len(chain[-1].ids) for chain in self.chains)
-        return [max(min(wanted, most - end), 0) for end in ends]
+    def tail(self, chain: Chain, masks: int, positions: int) -> Track:
+        """A new track of so many masks behind a chain, or of those that there are positions for."""
+        end = chain[-1].start + len(chain[-1].ids)
+        found = self.reader.new()
+        found.become([-1 - mask for mask in range(min(masks, positions - end))], end)
+        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +114,7 @@ class MaskedPasses:
     def draft(self, together: Sequence[WantedSlots], masks: int) -> None:
         """One pass over the last tokens of all chains, and so many masks behind each, whatever it costs."""
         positions = self.transformer.config.max_positions
-        tails = [[_tail(one, chain, count) for chain, count in _with(one, masks, positions)] for one in together]
+        tails = [[one.tail(chain, masks, positions) for chain in one.chains] for one in together]
         began, recorded = perf_counter(), self.transformer.recorded
         try:
             asked = [
@@ -148,18 +150,6 @@ class MaskedPasses:
         tokens = likeliest(probabilities)[:, None]
         copied = iter(torch.cat((tokens, probabilities.gather(1, tokens)), dim=1).tolist())  # ids are exact in float32
         return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]
-
-
-def _with(wanted: WantedSlots, masks: int, positions: int) -> Iterable[tuple[Chain, int]]:
-    """The chains of a request, each with the masks that may follow it."""
-    return zip(wanted.chains, wanted.masks(masks, positions), strict=True)
-
-
-def _tail(wanted: WantedSlots, chain: Chain, masks: int) -> Track:
-    """A new track of so many masks behind a chain."""
-    tail = wanted.reader.new()
-    tail.become([-1 - mask for mask in range(masks)], chain[-1].start + len(chain[-1].ids))
-    return tail
 
 
 def _rows(span: range | None) -> slice:

@@ -1,13 +1,11 @@
 """How long a model's passes take on this machine: before its first request, and for the first line of a fill.
 
 The time of a line decides the default model. It is measured when a model is prepared or first used, kept in the cache
-folder, and put right by fills. What other programs take of the processor meanwhile says nothing of the machine: it is
-taken off, and a fill that is slow beside them changes nothing.
+folder, and put right by fills. A fill that is slow beside other programs changes nothing.
 """
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -27,6 +25,8 @@ from lacuna_model.network.devices import HOST
 
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
+# It is measured so many times.
+ROUNDS = 4
 # The first costs are those of passes of so many rows: narrower passes than were seen are taken to cost as much, so that
 # too wide ones would never be compared with them.
 PASS_ROWS = (1, 8)
@@ -36,13 +36,13 @@ USUAL_ROWS = (1, 2, 4, 8, 16, 32)
 
 @torch.inference_mode()
 def line_ms(model: LoadedFim) -> float:
-    """The milliseconds of a line after some context, as on an idle machine."""
+    """The milliseconds of a line after some context, the least of several."""
     ids = model.tokenizer.encode(calibration_text())[:CALIBRATION_TOKENS]
     reader = model.tracks()
     context, line = reader.new(), reader.new()
     context.become(ids, 0)
     reader.read([[context]])
-    return undisturbed(lambda: _timed(reader, [context, line], ids))
+    return min(_timed(reader, [context, line], ids) for _ in range(ROUNDS))
 
 
 @torch.inference_mode()
@@ -100,38 +100,6 @@ def _pass_ms(reader: TrackReader, chain: Chain, outputs: int) -> float:
 
 # Fills tell of a speed that was measured wrong where they take so many times as long, or as short.
 WRONG = 1.6
-# The machine is measured so many times; of a time, at least such a share is the model's own.
-ROUNDS, LEAST_SHARE = 4, 0.2
-PROCESSOR_TIMES = Path("/proc/stat")
-# The fields of a line of it: user, nice, system, idle, iowait, irq, softirq, steal.
-IDLE_FIELDS = (3, 4)
-
-
-def undisturbed(measure: Callable[[], float]) -> float:
-    """Return what the best of some measurements (ms) would be on an idle machine."""
-    return min(_measured(measure) for _ in range(ROUNDS))
-
-
-def _measured(measure: Callable[[], float]) -> float:
-    began, own, used = time.monotonic(), time.process_time(), _processor_seconds()
-    ms = measure()
-    cores = num_processors() * max(time.monotonic() - began, 1e-9)
-    others = max(_processor_seconds() - used - (time.process_time() - own), 0.0) / cores
-    return ms * max(1 - others, LEAST_SHARE)
-
-
-def _processor_seconds() -> float:
-    """The seconds that all programs have used of the cores that are this process's; 0 where the system tells none."""
-    if not hasattr(os, "sched_getaffinity"):
-        return 0.0
-    try:
-        lines = [line.split() for line in PROCESSOR_TIMES.read_text(encoding="ascii").splitlines()]
-    except OSError:
-        return 0.0
-    own = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-    times = [list(map(int, line[1:9])) for line in lines if line and line[0] in own]
-    ticks = sum(sum(one) - sum(one[field] for field in IDLE_FIELDS) for one in times)
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def is_busy() -> bool:

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from lacuna_kernels import likeliest
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, best, num_unread
+from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
@@ -32,14 +32,6 @@ from lacuna_model.network.transformer import Network
 
 # The part of a pass's time that tells whether the host was late for its outputs, or had to wait for them.
 NOTICED = 1 / 8
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """What is likeliest after each of some tokens, and the ``summaries`` of the first of them."""
-
-    best: list[int]
-    summaries: Summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +56,7 @@ class Wanted:
 
     reader: TrackReader
     asked: Sequence[AskedChain]
-    found: list[Outputs] | None = None
+    found: list[Summaries] | None = None
     under_way: "PassUnderWay | None" = None
     beside: int = 0
 
@@ -105,7 +97,7 @@ class PassUnderWay:
         noticed = NOTICED * (ended - self.began)
         if asked - self.given <= noticed or ended - asked >= noticed:
             self.saw(ended - self.began)
-        outputs = (Outputs(best(copied[span]), copied[span]) for span in self.spans)
+        outputs = (copied[span] for span in self.spans)
         for wanted in self.together:
             wanted.found = [next(outputs) for _ in wanted.asked]
 
@@ -120,11 +112,6 @@ class SharedPasses:
         self.is_asynchronous = transformer.is_asynchronous
         self._announced: dict[TrackReader, Wanted] = {}  # what was not taken yet, in the order in which it came
         self._expected: set[TrackReader] = set()  # those that a pass was for, and that have announced nothing since
-
-    @property
-    def writes_ahead(self) -> bool:
-        """Whether gaps that wait are read, too: a device beside the host takes about as long without their rows."""
-        return self.is_asynchronous
 
     @property
     def is_awaited(self) -> bool:
@@ -159,7 +146,7 @@ class SharedPasses:
             self._begin_beside_others(wanted)
 
     @torch.inference_mode()
-    def read(self, wanted: Wanted) -> list[Outputs]:
+    def read(self, wanted: Wanted) -> list[Summaries]:
         """The outputs of ``wanted``, read now together with what was announced, if no pass has read it yet.
 
         A pass has no more rows than it is exact for: what does not fit into it waits on. Where the common pass fails,
@@ -174,7 +161,7 @@ class SharedPasses:
         self._announced.pop(wanted.reader, None)
         return found
 
-    def _found(self, wanted: Wanted) -> list[Outputs]:
+    def _found(self, wanted: Wanted) -> list[Summaries]:
         """The outputs of what was read, or is being read."""
         if wanted.found is None:
             assert wanted.under_way is not None
@@ -215,7 +202,7 @@ class SharedPasses:
 
         The outputs of one chain, at most 64 of a text that is written again, fit into a pass.
         """
-        left, found, most = list(wanted.asked), list[Outputs](), self._transformer.exact_rows
+        left, found, most = list(wanted.asked), list[Summaries](), self._transformer.exact_rows
         assert most is not None
         while left:
             parts = (Wanted(wanted.reader, left[:count]) for count in range(len(left), 1, -1))
@@ -267,7 +254,7 @@ class SharedPasses:
         outputs: Sequence[tuple[AskedChain, slice]],
         early: Sequence[bool],
         at_logits: Callable[[], object],
-    ) -> list[Outputs]:
+    ) -> list[Summaries]:
         """The outputs of a pass on the host."""
         logits = self._logits(read, outputs)
         at_logits()
@@ -299,11 +286,11 @@ class SharedPasses:
             if rule.narrow is not None:
                 rule.narrow(row)
 
-    def _on_host(self, asked: AskedChain, logits: Tensor) -> Outputs:
+    def _on_host(self, asked: AskedChain, logits: Tensor) -> Summaries:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
         tokens: list[int] = likeliest(logits).tolist()
         needed = logits[: asked.held(tokens) + 1]
-        return Outputs(tokens, self._digests.rows(needed).numpy())
+        return self._digests.rows(needed).numpy()
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""

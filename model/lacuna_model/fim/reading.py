@@ -5,10 +5,7 @@ one in the preceding row; the row after the last accepted token yields one token
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 A model that has mask rows may read some behind a draft: they propose the draft of the next pass.
 
-A gap waits for the gaps before it, since its prompt will hold their fills. A device that works beside the host reads
-its rows in about the same time, so it is drafted ahead there in the same passes, as if it had no gaps before it. Once
-one of them is filled, what was drafted ahead is a source of drafts like others: where it does not hold, it goes on from
-the place where both texts agree again. On a CPU rows take time, and what is drafted ahead does not save as much.
+A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -20,24 +17,23 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run
-from lacuna_model.core.context import Layout, finished
+from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Drafted, Fill, Key
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import DraftedToken
+from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
+from lacuna_model.fim.passes import AskedChain, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.track import EndRule, Track, num_unread, parted
+from lacuna_model.fim.track import EndRule, Summaries, Track, num_unread, parted
 from lacuna_model.text.diff import rejoined
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
 MAX_OF_OLD = 63
-# The probability of what was read behind a refused draft, before any of it was verified.
-REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
 GREEDY = DecodeOptions()
@@ -47,17 +43,13 @@ GREEDY = DecodeOptions()
 class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
-    there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
-    tokens as they were seen last, and ``read`` those that the last pass has verified. ``next`` is the
-    model's own next token, and ``behind`` what it read of the slots after that: in mask rows or, if it refused a draft
-    token there, behind that. Mask rows are read in ``mask_track``.
+    ``guess`` is what was taken back. ``written`` are its tokens as they were seen last, and ``read`` those that the
+    last pass has verified. ``next`` is the model's own next token, and ``behind`` what it said of the slots after that
+    in mask rows, which are read in ``mask_track``.
     """
 
     track: Track
     mask_track: Track
-    ahead: list[Drafted] = field(default_factory=list)
-    complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     read: list[int] = field(default_factory=list)
@@ -74,17 +66,6 @@ class FillTokens:
         """What was read of the slots after those ``written``, where the last of these is the model's own."""
         return self.behind if self.next and written == [*self.read, *self.next] else []
 
-    @property
-    def tokens_ahead(self) -> list[int]:
-        """The tokens that were written ahead."""
-        return [one.token for one in self.ahead if one.token is not None]
-
-    def begin_again(self) -> None:
-        """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
-        self.guess = self.tokens_ahead or self.guess
-        self.ahead, self.complete = [], False
-        self.read, self.next, self.behind = [], [], []
-
 
 @dataclass(frozen=True, slots=True)
 class FillInPass:
@@ -98,7 +79,6 @@ class FillInPass:
     known: list[int]
     draft: list[int]
     forced: int = 0
-    waits: bool = False
     drafts: bool = False
     guesses: list[DraftedToken] = field(default_factory=list)
     num_masks: int = 0
@@ -138,11 +118,13 @@ class FimReader:
         self,
         model: LoadedFim,
         context: FimContext,
-        drafts: Drafts | None,
+        drafts: Drafts,
         layout: Layout,
         options: DecodeOptions = GREEDY,
+        smaller: DraftModel | None = None,
     ) -> None:
-        self.passes, self.corrections = 0, 0
+        """A ``smaller`` model may draft for it."""
+        self.passes = 0
         answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)
@@ -154,7 +136,7 @@ class FimReader:
         self._layout, self._options = layout, options
         self._model = model
         self._context = context
-        self._drafts = drafts
+        self._drafts, self._smaller = drafts, smaller
         self._eog_id = model.tokenizer.eog_id
         self._all_tokens: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
@@ -195,17 +177,10 @@ class FimReader:
         self._settle(fills)
         parts: list[FillInPass] = []
         for fill in fills:
-            if not fill.is_open:
-                continue
-            waits, tokens = self._waits(fill, fills), self._tokens_of(fill)
-            if waits and not self._model.passes.writes_ahead:
-                continue
-            if not waits and (tokens.ahead or tokens.complete):
-                tokens.begin_again()
-            if not tokens.complete:
+            if fill.is_open and not self._waits(fill, fills):
                 if not ahead:
-                    tokens.see(list(fill.tokens))
-                parts.append(self._part(fill, waits))
+                    self._tokens_of(fill).see(list(fill.tokens))
+                parts.append(self._part(fill))
         parts = yield from self._drafted(parts)
         if parts:
             wanted, passes = self._wanted(parts), self._model.passes
@@ -217,22 +192,20 @@ class FimReader:
                 passes.begin(wanted)
 
     def drafted(self, fill: Fill) -> list[Drafted]:
-        """What the announced pass verifies behind the tokens of a fill, and the masks; what a waiting one has ahead."""
-        if not fill.is_open:
-            return []
+        """What the announced pass verifies behind the tokens of a fill, and the masks."""
         parts, place = self._announced.parts if self._announced else [], len(fill.tokens)
         part = next((one for one in parts if one.fill.key == fill.key), None)
         read = [] if part is None else part.written
-        if part is None or part.waits or read[:place] != fill.tokens:
-            return self._tokens_of(fill).ahead[place:]
+        if part is None or not fill.is_open or read[:place] != fill.tokens:
+            return []
         known = [Drafted(token, 1.0) for token in read[place : len(read) - len(part.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
 
     def withdraw(self) -> None:
         """Take back what was announced; the device may be at it."""
-        if self._drafts is not None:
-            self._drafts.withdraw()
+        if self._smaller is not None:
+            self._smaller.withdraw()
         if self._announced is not None:
             self.passes += self._announced.wanted.has_begun
             self._announced = None
@@ -241,10 +214,7 @@ class FimReader:
     @torch.inference_mode()
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """The run of every open fill that does not wait: the draft as far as it holds, and the model's next token."""
-        if self._announced is None:
-            finished(self.announcing(fills))
-        if self._announced is None:
-            return [None] * len(fills)
+        assert self._announced is not None
         parts, wanted = self._announced.parts, self._announced.wanted
         self._announced = None
         outputs = iter(self._model.passes.read(wanted))
@@ -266,39 +236,37 @@ class FimReader:
         first = [fill for fill in fills if fill.candidate == fills[0].candidate]
         settled = [fill.tokens if fill.has_ended else [] for fill in first[:-1]]
         if settled != self._settled:
-            before, self._settled = self._settled, settled
+            self._settled = settled
             self._context.settle(settled)
-            if self._drafts is not None:
-                self._drafts.filled(settled)
-            for (_, gap), tokens in self._all_tokens.items():
-                if settled[:gap] != before[:gap]:
-                    tokens.begin_again()
+            self._drafts.filled(settled)
+            if self._smaller is not None:
+                self._smaller.settle(settled)
 
-    def _part(self, fill: Fill, waits: bool) -> FillInPass:
+    def _part(self, fill: Fill) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
-        written, tokens = list(fill.tokens), self._tokens_of(fill)
+        written = list(fill.tokens)
         if begun := list(fill.begun):
             return FillInPass(fill, written, begun, forced=len(begun))
-        ahead = tokens.tokens_ahead[: fill.most - 1] if waits else []
-        known = ahead if ahead[: len(written)] == written else written
-        old = self._layout.old(fill.gap.index) or tokens.guess
-        healed = None if known or old else self._model.tokenizer.token(fill.gap.prefix)
+        old = self._layout.old(fill.gap.index) or self._tokens_of(fill).guess
+        healed = None if written or old else self._model.tokenizer.token(fill.gap.prefix)
         # The healed text is likely to be the token that it is.
         draft = [healed] if healed is not None and fill.most > 1 else []
-        drafts = bool(known or draft or old or not fill.gap.prefix)
-        return FillInPass(fill, known, draft, waits=waits, drafts=drafts)
+        drafts = bool(written or draft or old or not fill.gap.prefix)
+        return FillInPass(fill, written, draft, drafts=drafts)
 
     def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
         """The parts with guesses at what follows."""
-        if self._drafts is None:
-            return list(parts)
         fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
-        yield from self._drafts.preparing(fills)
+        if self._smaller is not None:
+            doubtful = {
+                key: fill for key, fill in fills.items() if fill.room > 0 and not self._drafts.is_sure(key, fill)
+            }
+            yield from self._smaller.drafting(doubtful)
         unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
         rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
         found = list[FillInPass]()
         for part in parts:
-            found.append(self._guessed(part, self._drafts, fills[part.fill.key], rows) if part.drafts else part)
+            found.append(self._guessed(part, fills[part.fill.key], rows) if part.drafts else part)
             rows += len(found[-1].guesses) + found[-1].num_masks
         return found
 
@@ -310,12 +278,13 @@ class FimReader:
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
         return WrittenFill(written, most, tokens.guess, tokens.guesses_after(written))
 
-    def _guessed(self, part: FillInPass, drafts: Drafts, written: WrittenFill, rows: int) -> FillInPass:
+    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int) -> FillInPass:
         """A part with guesses and masks, in a pass of so many ``rows`` without them."""
-        guesses = drafts.draft(part.fill.key, written, rows)
+        run = self._smaller.run(part.fill.key) if self._smaller is not None else ()
+        guesses = self._drafts.draft(part.fill.key, written, rows, run)
         before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
         end = before + 1 + len(part.written) + len(guesses)
-        guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
+        guesses, masks = self._drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
         draft = [*part.draft, *(guess.token for guess in guesses)]
         return replace(part, draft=draft, guesses=guesses, num_masks=masks)
 
@@ -347,17 +316,14 @@ class FimReader:
         written, known = [*part.known, *part.draft], len(part.known)
         return [self._rule(part.fill, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _run(self, part: FillInPass, outputs: Outputs) -> Run | None:
-        """The run of a part up to the first refused draft token; None for a gap that waits, and is written ahead."""
-        ids, logp = parted(outputs.summaries)
+    def _run(self, part: FillInPass, outputs: Summaries) -> Run:
+        """The run of a part up to the first refused draft token."""
+        ids, logp = parted(outputs)
         accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
-        self._remember(part, accepted, outputs.best[accepted:])
+        self._remember(part, accepted, int(ids[accepted, 0]))
         run = self._rejoined(part, Run(ids[: accepted + 1], logp[: accepted + 1]))
         for place, token in enumerate(part.draft[: part.forced]):
             put_first(run, place, token)
-        if part.waits:
-            self._write_ahead(part, run)
-            return None
         temperature, seed = self._options.temperature, self._options.seed
         if temperature <= 0:
             return run
@@ -377,34 +343,23 @@ class FimReader:
                 return Run(np.concatenate((own.ids, ids)), np.concatenate((own.logp, logp)))
         return run
 
-    def _remember(self, part: FillInPass, accepted: int, best: list[int]) -> None:
-        """Note that the draft's first ``accepted`` tokens were right, and the ``best`` ones from there on."""
+    def _remember(self, part: FillInPass, accepted: int, following: int) -> None:
+        """Note that the draft's first ``accepted`` tokens were right, and the token ``following`` them."""
         tokens = self._tokens_of(part.fill)
-        tokens.read, tokens.next = [*part.known, *part.draft[:accepted]], best[:1]
-        tokens.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
+        tokens.read, tokens.next, tokens.behind = [*part.known, *part.draft[:accepted]], [following], []
         given = len(part.draft) - len(part.guesses)
-        if self._drafts is not None and accepted >= given:
+        if accepted >= given:
             self._drafts.verified(part.guesses, accepted - given)
 
-    def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:
+    def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Summaries]) -> None:
         """Keep what mask rows tell, where all that was read before them holds, and forget their keys and values."""
         for part in (part for part in parts if part.num_masks):
-            tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs).summaries)
+            tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs))
             tokens.mask_track.forget_from(0)
             if tokens.read == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
                 slots = enumerate(likely, start=1)
                 tokens.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in slots]
-
-    def _write_ahead(self, part: FillInPass, run: Run) -> None:
-        """Keep what the model wrote ahead for a gap that waits."""
-        tokens, known = self._tokens_of(part.fill), part.known
-        earlier = tokens.ahead[: len(known)]
-        earlier += [Drafted(token, 1.0) for token in known[len(earlier) :]]
-        new = [Drafted(token, float(np.exp(one))) for token, one in zip(run.tokens, run.logp[:, 0], strict=True)]
-        tokens.complete = run.tokens[-1] == self._eog_id
-        tokens.ahead = [*earlier, *(new[:-1] if tokens.complete else new)]
-        tokens.complete = tokens.complete or len(tokens.ahead) >= part.fill.most
 
     def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""

@@ -224,12 +224,6 @@ class Digests:
         return torch.cat((ids.float(), logp), dim=1)
 
 
-def best(rows: Summaries) -> list[int]:
-    """The likeliest token of each row."""
-    found: list[int] = rows[:, 0].astype(np.int64).tolist()
-    return found
-
-
 def parted(rows: Summaries) -> Sequence[np.ndarray[Any, Any]]:
     """Candidates [n, C] and log-probabilities [n, C] of summaries."""
     ids, logp = np.split(rows, 2, axis=1)

@@ -105,10 +105,11 @@ class TrackReader:
     """
 
     leaves_out = True
+    _network: Network
 
     def __init__(self, transformer: Transformer, dtype: torch.dtype, costs: PassCosts | None = None) -> None:
         """``costs`` learn what a reading with pauses takes."""
-        self._transformer = transformer
+        self._network = self._transformer = transformer
         self._costs = costs
         self.device = transformer.device
         self.arena = Arena(transformer.config, self.device, dtype)
@@ -135,7 +136,7 @@ class TrackReader:
 
         Returns the hidden states [n, H] of the n tokens that were read of each track.
         """
-        (found,) = read_together(self._transformer, [(self, chains)], most)
+        (found,) = read_together(self._network, [(self, chains)], most)
         return found
 
     def reading(self, chains: Sequence[Chain], most: int) -> Generator[None, None, None]:
@@ -147,8 +148,6 @@ class TrackReader:
             ids = torch.tensor([rows.ids], device=self.device)
             positions = torch.tensor(rows.positions, device=self.device)
             part = rows.part(self)
-            if rows.kinds:
-                raise ValueError("rows with additions are read without pauses")
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()

@@ -22,8 +22,6 @@ from lacuna_model.llama.library import Batch, Library
 
 # The library's limit.
 SEQUENCES = 256
-# Rows of one call; the library reads more in pieces, but nothing can be done between them.
-BATCH_ROWS = 2048
 _NO_CELL_FREE = 1
 
 
@@ -46,22 +44,15 @@ class Keeper(Protocol):
 class Stretch:
     """Tokens at neighbouring positions from ``first`` on, read after all cells of sequences ``seen`` before them.
 
-    ``wanted`` are the places among them whose logits are wanted.
+    ``wanted`` are the places among them whose logits are wanted. ``kept`` says into which sequences which positions go:
+    (sequence, first, end).
     """
 
     first: int
     ids: list[int]
     seen: list[int]
-    wanted: set[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A part of stretch ``index``, and into which sequences its positions go: (sequence, first, end)."""
-
-    index: int
-    stretch: Stretch
-    kept: Sequence[tuple[int, int, int]]
+    wanted: list[int]
+    kept: list[tuple[int, int, int]]
 
 
 class Cells:
@@ -69,9 +60,8 @@ class Cells:
 
     def __init__(self, library: Library, model: int, *, count: int, threads: int, vocab_size: int) -> None:
         params = library("context_default_params")
-        rows = min(BATCH_ROWS, count)
         for field, value in (
-            *((api.CELLS, count), (api.BATCH, rows), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
+            *((api.CELLS, count), (api.BATCH, count), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
             *((api.THREADS, threads), (api.BATCH_THREADS, threads), (api.WHOLE_WINDOW, True)),
         ):
             params.put(*field, value)
@@ -79,7 +69,6 @@ class Cells:
         self.context: int = library("init_from_model", model, params)
         if not self.context:
             raise MemoryError(f"libllama cannot make a context of {count} tokens ({library.complaint})")
-        self.rows = rows
         self.count = int(library("n_ctx", self.context))
         self._memory = library("get_memory", self.context)
         self.can_shift = bool(library("memory_can_shift", self._memory))
@@ -143,50 +132,22 @@ class Cells:
         """Move all cells of a sequence, which no other one has, to other positions."""
         self._library("memory_seq_add", self._memory, sequence, -1, -1, by)
 
-    def read(
-        self, stretches: Sequence[Stretch], kept: Sequence[Sequence[tuple[int, int, int]]]
-    ) -> list[NDArray[np.float32]]:
-        """Read stretches in one pass, or in several where they are many.
+    def read(self, stretches: Sequence[Stretch]) -> list[NDArray[np.float32]]:
+        """Read stretches in one pass; returns the logits [wanted, V] of each.
 
-        ``kept`` says of each into which sequences its positions go: (sequence, first, end). Returns the logits
-        [wanted, V] of each. Raises RuntimeError where the library fails; then nothing is kept.
+        Raises RuntimeError where the library fails; then nothing is kept.
         """
-        found = [np.empty((0, self._vocab_size), dtype=np.float32)] * len(stretches)
-        group: list[Job] = []
-        for index, (stretch, places) in enumerate(zip(stretches, kept, strict=True)):
-            for job in self._parts(Job(index, stretch, places)):
-                rows = sum(len(one.stretch.ids) for one in group)
-                if group and (rows + len(job.stretch.ids) > self.rows or len(group) >= len(self._free)):
-                    self._together(group, found)
-                    group = []
-                group.append(job)
-        self._together(group, found)
-        return found
-
-    def _parts(self, job: Job) -> list[Job]:
-        """A stretch in parts that a call can read; each attends to those before it, which are read in earlier calls."""
-        stretch, parts = job.stretch, list[Job]()
-        for at in range(0, len(stretch.ids), self.rows):
-            first, ids = stretch.first + at, stretch.ids[at : at + self.rows]
-            end = first + len(ids)
-            seen = [*stretch.seen, *(target for target, _, _ in job.kept)] if at else stretch.seen
-            wanted = {place - at for place in stretch.wanted if at <= place < at + len(ids)}
-            kept = [(target, max(one, first), min(other, end)) for target, one, other in job.kept]
-            parts.append(Job(job.index, Stretch(first, ids, seen, wanted), kept))
-        return parts
-
-    def _together(self, jobs: Sequence[Job], found: list[NDArray[np.float32]]) -> None:
         own: list[int] = []
         try:
-            for job in jobs:
+            for stretch in stretches:
                 own.append(self.take())
-                for sequence in job.stretch.seen:
-                    self.share(sequence, own[-1], 0, job.stretch.first)
-            logits = self._decoded([job.stretch for job in jobs], own)
-            for job, sequence, rows in zip(jobs, own, logits, strict=True):
-                found[job.index] = np.concatenate((found[job.index], rows))
-                for target, first, end in job.kept:
+                for sequence in stretch.seen:
+                    self.share(sequence, own[-1], 0, stretch.first)
+            logits = self._decoded(stretches, own)
+            for sequence, stretch in zip(own, stretches, strict=True):
+                for target, first, end in stretch.kept:
                     self.share(sequence, target, first, end)
+            return logits
         finally:
             self.give(own)
 
@@ -219,7 +180,7 @@ class Cells:
         found, row = list[NDArray[np.float32]](), 0
         for one in stretches:
             logits = np.empty((len(one.wanted), self._vocab_size), dtype=np.float32)
-            for index, place in enumerate(sorted(one.wanted)):
+            for index, place in enumerate(one.wanted):
                 pointer = self._library("get_logits_ith", self.context, row + place)
                 logits[index] = np.ctypeslib.as_array(pointer, (self._vocab_size,))
             found.append(logits)

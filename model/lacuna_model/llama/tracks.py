@@ -162,16 +162,17 @@ def _runs(places: Sequence[int]) -> list[list[int]]:
 
 def _read(plans: Sequence[CellPlan], last: set[Track], states: Tensor) -> None:
     """Read stretches that do not depend on each other, and keep their cells."""
-    stretches, kept = list[Stretch](), list[list[tuple[int, int, int]]]()
+    stretches = list[Stretch]()
     for plan in plans:
         places = [(track, place) for track, run in plan.runs for place in run]
         seen = [plan.reader.kept[track].sequence for track in plan.before if track in plan.reader.kept]
-        wanted = {index for index, (track, _) in enumerate(places) if track in last}
-        stretches.append(Stretch(plan.first, [track.ids[place] for track, place in places], seen, wanted))
-        kept.append([plan.reader.span_of(track, run) for track, run in plan.runs])
-    found = plans[0].reader.cells.read(stretches, kept)
+        wanted = [index for index, (track, _) in enumerate(places) if track in last]
+        kept = [plan.reader.span_of(track, run) for track, run in plan.runs]
+        ids = [track.ids[place] for track, place in places]
+        stretches.append(Stretch(plan.first, ids, seen, wanted, kept))
+    found = plans[0].reader.cells.read(stretches)
     for plan, stretch, logits in zip(plans, stretches, found, strict=True):
-        states[[plan.rows[index] for index in sorted(stretch.wanted)]] = torch.from_numpy(logits)
+        states[[plan.rows[index] for index in stretch.wanted]] = torch.from_numpy(logits)
         for track, run in plan.runs:
             plan.reader.keep(track, run)
 
@@ -210,17 +211,6 @@ class LlamaTracks(TrackReader):
         for track in list(self.kept):
             track.forget_from(0)
             self._free(track)
-
-    def read(self, chains: Sequence[Chain], most: int | None = None) -> dict[Track, Tensor]:
-        """As for our own layers; the states are logits, of the last tracks of the chains alone."""
-        if (rows := self.next_rows(chains, most)) is None:
-            return {}
-        try:
-            states = self._network.read(rows.ids, rows.positions, [rows.part(self)]).states
-        except BaseException:
-            rows.forget()
-            raise
-        return {track: states[span.start : span.stop] for track, span in rows.spans(slice(None), 0).items()}
 
     def reading(self, chains: Sequence[Chain], most: int) -> Generator[None, None, None]:
         """Read the next unread tokens of the chains for their keys and values, without a pause."""

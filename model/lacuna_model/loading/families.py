@@ -106,9 +106,8 @@ class Diffusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all that are more probable than ``threshold`` (confidence) or whose entropies keep within ``bound`` (nats; below
     0: none). ``p2`` masks the least probable places of the whole gap again. Where a request draws tokens, it draws
     from the most probable ones that have the probability ``top_p`` together. ``inner`` is the size of the parts of
-    a block that are filled one after another (0: the whole block at once). ``edit``: a known token changes where
-    another one is more probable than this (1: never). ``refresh``: one of so many passes reads the whole text, the
-    others only the slots.
+    a block that are filled one after another (0: the whole block at once). ``refresh``: one of so many passes reads
+    the whole text, the others only the slots.
     """
 
     shift: bool
@@ -128,7 +127,6 @@ class Diffusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bound: float = -1.0
     top_p: float = 0.95
     inner: int = 0
-    edit: float = 1.0
     refresh: Annotated[int, Meta(ge=1)] = 8
 
 

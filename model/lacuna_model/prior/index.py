@@ -5,7 +5,7 @@ the text before a slot proposes the tokens that follow.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -76,23 +76,13 @@ class SuffixArray:
 
     def find(self, run: bytes) -> tuple[int, int]:
         """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
-        head = self._heads(len(run))
+        data, width, size = self.data, self.kind.itemsize, len(run)
+
+        def head(place: int) -> bytes:
+            return data[place * width : place * width + size]
+
         first = bisect_left(self._view, run, key=head)
         return first, bisect_right(self._view, run, lo=first, key=head)
-
-    def goes_on(self, run: bytes) -> bool:
-        """Whether a run of tokens (as bytes) occurs with a token behind it; in one search."""
-        head = self._heads(len(run))
-        first = bisect_left(self._view, run, key=head)
-        if first == len(self._view) or head(self._view[first]) != run:
-            return False
-        # The separator is the largest token, so a place with another token behind it comes first.
-        return int(self.tokens[self._view[first] + len(run) // self.kind.itemsize]) != self.separator
-
-    def _heads(self, size: int) -> Callable[[int], bytes]:
-        """What reads the first ``size`` bytes of a suffix."""
-        data, width = self.data, self.kind.itemsize
-        return lambda place: data[place * width : place * width + size]
 
     def places(self, stretch: tuple[int, int]) -> Places:
         """The offsets of the suffixes in a range; of a long range, an even sample."""
@@ -216,10 +206,6 @@ class Index:
             return found if self._recent is None else [*found, Segment.of(self._recent, {without})]
 
 
-# The most tokens of a match that are proposed.
-MAX_OFFERED = 16
-
-
 @dataclass(frozen=True, slots=True)
 class Match:
     """The places where the tokens before a slot occur in the project, as offsets of the token that follows them.
@@ -230,15 +216,15 @@ class Match:
     length: int
     found: tuple[tuple[Segment, Places], ...]
 
-    @property
-    def count(self) -> int:
-        """The number of places (of very many, a sample)."""
-        return sum(len(places) for _, places in self.found)
-
     def tokens(self) -> NDArray[np.int64]:
-        """The token in the slot at every place."""
-        parts = [segment.array.tokens[places].astype(np.int64) for segment, places in self.found]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        """The token in the slot at every place (of very many, a sample)."""
+        return np.concatenate([segment.array.tokens[places].astype(np.int64) for segment, places in self.found])
+
+    def likeliest(self) -> tuple[int, float]:
+        """The most frequent token of the slot, and its share of all."""
+        ids, counts = np.unique(self.tokens(), return_counts=True)
+        best = int(counts.argmax())
+        return int(ids[best]), float(counts[best] / counts.sum())
 
     def follow(self, token: int) -> "Match | None":
         """The match of the next slot, given the token in this one; None where no place has it.
@@ -277,64 +263,16 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         slots = array.places(array.find(run[-length * width :])) + length
         return segment.counted(slots[array.tokens[slots] != array.separator])
 
-    def occurs(length: int) -> bool:
-        if segment.counts is None:
-            return array.goes_on(run[-length * width :])
-        return len(places(length)) > 0
-
     length = max(at_least, 1)
-    if len(context) < length or not occurs(length):
-        return 0, np.zeros(0, dtype=np.int64)
+    found = places(length) if len(context) >= length else np.zeros(0, dtype=np.int64)
+    if not len(found):
+        return 0, found
     # If a run does not occur, no longer one does. Few are much longer than what other segments have.
     step = 1
     while step:
-        if length + step <= len(context) and occurs(length + step):
-            length, step = length + step, 2 * step
+        longer = places(length + step) if length + step <= len(context) else found[:0]
+        if len(longer):
+            length, found, step = length + step, longer, 2 * step
         else:
             step //= 2
-    return length, places(length)
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Tokens of a slot with their shares [N], most frequent first; ``length`` and ``count`` of their match."""
-
-    ids: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    length: int
-    count: int
-
-    @property
-    def purity(self) -> float:
-        """The share of the most frequent token."""
-        return float(self.shares[0])
-
-
-def propose(match: Match) -> Proposal:
-    """The tokens at a match's places."""
-    tokens = match.tokens()
-    ids, counts = np.unique(tokens, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MAX_OFFERED]
-    return Proposal(ids[order], counts[order] / match.count, match.length, match.count)
-
-
-class Walk:
-    """Follows a fill through the project from its first open slot on, token by token.
-
-    A match is followed as long as it contains the tokens taken; otherwise the longest match is searched again.
-    """
-
-    def __init__(self, segments: Sequence[Segment], left: Sequence[int]) -> None:
-        self._segments = segments
-        self._left = list(left)
-        self._match = longest_match(segments, self._left)
-
-    def proposal(self) -> Proposal | None:
-        """The tokens that may fill the slot; None where the project has no match."""
-        return propose(self._match) if self._match else None
-
-    def take(self, token: int) -> None:
-        """Put a token into the slot and go to the next."""
-        self._left.append(token)
-        followed = self._match and self._match.follow(token)
-        self._match = followed or longest_match(self._segments, self._left)
+    return length, found

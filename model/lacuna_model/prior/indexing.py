@@ -18,7 +18,7 @@ import numpy as np
 
 from lacuna_model.core.pieces import nearest_first
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
+from lacuna_model.files.scanning import WorkspaceSettings, read_source, scan
 from lacuna_model.hub import atomic, models
 from lacuna_model.prior.index import IndexedDocuments, Segment, SuffixArray, Tokens, token_type
 
@@ -136,73 +136,35 @@ def refresh(
     ``stopped`` is checked between files: the files read so far are indexed, and the others keep their entries in
     ``known``.
     """
-    reader = _TokenCollector(root, tokenizer, known, settings.max_file_bytes)
-    complete = True
+    root, kind = absolute(root), token_type(tokenizer.vocab_size)
+    old: Mapping[str, Tokens] = dict(known.documents.tokens()) if known else {}
+    marks, tokens, waiting = dict[str, Mark](), dict[str, Tokens](), dict[str, str]()
+
+    def encode() -> None:
+        encoded = tokenizer.encode_batch(list(waiting.values()))
+        tokens.update((name, np.array(ids, dtype=kind)) for name, ids in zip(waiting, encoded, strict=True))
+        waiting.clear()
+
     for file in scan(root, settings):
         if stopped():
-            complete = False
+            tokens |= {name: own for name, own in old.items() if name not in marks}
+            marks = dict(known.marks if known else {}) | marks
             break
-        reader.read(file)
-    return reader.finish(complete=complete)
+        name, mark = name_of(root, file.path), (file.size, file.mtime_ns)
+        marks[name] = mark
+        if known and known.marks.get(name) == mark:
+            tokens |= {name: old[name]} if name in old else {}
+        elif (text := read_source(root, file.path, settings.max_file_bytes)) is not None:
+            waiting[name] = text
+        if sum(map(len, waiting.values())) >= BATCH_BYTES:
+            encode()
+    encode()
+    return known if known and marks == known.marks else IndexedFiles(IndexedDocuments.index(tokens, kind), marks)
 
 
 def name_of(root: Path, path: Path) -> str:
     """The name of a file in an index: its path from the root, with forward slashes."""
     return path.relative_to(root).as_posix()
-
-
-class _TokenCollector:
-    """Collects the tokens of files, known and newly read."""
-
-    def __init__(
-        self,
-        root: Path,
-        tokenizer: FileTokenizer,
-        known: IndexedFiles | None,
-        most_bytes: int,
-    ) -> None:
-        self._root = absolute(root)
-        self._tokenizer = tokenizer
-        self._kind = token_type(tokenizer.vocab_size)
-        self._known = known
-        self._old: Mapping[str, Tokens] = dict(known.documents.tokens()) if known else {}
-        self._most_bytes = most_bytes
-        self._marks: dict[str, Mark] = {}
-        self._tokens: dict[str, Tokens] = {}
-        self._waiting: dict[str, str] = {}
-        self._waiting_bytes = 0
-
-    def read(self, file: WorkspaceFile) -> None:
-        """Read one file; a file that must not be quoted is only marked as seen."""
-        name, mark = name_of(self._root, file.path), (file.size, file.mtime_ns)
-        self._marks[name] = mark
-        if self._known and self._known.marks.get(name) == mark:
-            if name in self._old:
-                self._tokens[name] = self._old[name]
-            return
-        text = read_source(self._root, file.path, self._most_bytes)
-        if text is None:
-            return
-        self._waiting[name] = text
-        self._waiting_bytes += file.size
-        if self._waiting_bytes >= BATCH_BYTES:
-            self._encode()
-
-    def finish(self, *, complete: bool) -> IndexedFiles:
-        """Index everything read; unless ``complete``, the files not reached keep their known entries."""
-        self._encode()
-        if self._known and not complete:
-            self._tokens = {name: t for name, t in self._old.items() if name not in self._marks} | self._tokens
-            self._marks = dict(self._known.marks) | self._marks
-        if self._known and self._marks == self._known.marks:
-            return self._known
-        return IndexedFiles(IndexedDocuments.index(self._tokens, self._kind), self._marks)
-
-    def _encode(self) -> None:
-        encoded = self._tokenizer.encode_batch(list(self._waiting.values()))
-        for name, ids in zip(self._waiting, encoded, strict=True):
-            self._tokens[name] = np.array(ids, dtype=self._kind)
-        self._waiting, self._waiting_bytes = {}, 0
 
 
 # Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.

@@ -183,10 +183,7 @@ def status_line(snapshot: Snapshot, seconds: float) -> Text:
 
 
 def summary_line(result: InfillResult) -> str:
-    """Returns one line with the fill's status, size, passes, time and corrections."""
+    """Returns one line with the fill's status, size, passes and time."""
     stats = result.stats
     rate = 1000 * stats.tokens / stats.ms if stats.ms > 0 else 0.0
-    return (
-        f"{result.status}: {stats.tokens} tokens in {stats.nfe} passes, {stats.ms / 1000:.2f} s, {rate:.3g} tok/s, "
-        f"{stats.corrections} corrections"
-    )
+    return f"{result.status}: {stats.tokens} tokens in {stats.nfe} passes, {stats.ms / 1000:.2f} s, {rate:.3g} tok/s"

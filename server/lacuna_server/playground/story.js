@@ -9,7 +9,7 @@ export class Story {
     this.began = performance.now();
     this.frames = [];
     this.result = null;
-    this.base = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0 };
+    this.base = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0 };
   }
 
   get last() {
@@ -25,7 +25,6 @@ export class Story {
       nfe: this.base.nfe + (snapshot.nfe ?? 0),
       vetoes: this.base.vetoes + (snapshot.vetoes ?? 0),
       deferrals: this.base.deferrals + (snapshot.deferrals ?? 0),
-      corrections: this.base.corrections + (snapshot.corrections ?? 0),
     };
     const slots = snapshot.slots.map((gap, index) => gap.map((slot, at) => told(slot, this.last.slots[index]?.[at])));
     const refused = slots.flat().filter((slot) => slot.event === "corrected").length;
@@ -60,7 +59,7 @@ const MASKS = 6; // the least number of masks for a gap before the first step
 // Returns the frame before the first step, in which every slot is a mask.
 function beginning(snapshot) {
   const mask = { text: "", state: "mask", confidence: 0, event: "" };
-  const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0, corrected: 0 };
+  const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrected: 0 };
   const slots = snapshot.slots.map((gap) => Array(Math.max(MASKS, gap.length)).fill(mask));
   return { step: 0, fills: snapshot.fills.map(() => ""), slots, counts, seconds: 0 };
 }
@@ -78,7 +77,7 @@ const NAMES = [
   ["steps", (frame) => frame.counts.steps],
   ["vetoes", (frame) => frame.counts.vetoes],
   ["deferrals", (frame) => frame.counts.deferrals],
-  ["corrections", (frame) => frame.counts.corrected + frame.counts.corrections],
+  ["corrections", (frame) => frame.counts.corrected],
   ["seconds", (frame) => frame.seconds.toFixed(2)],
 ];
 

@@ -89,7 +89,7 @@ class SyntheticModel:
     tokens at once; else as many as the fill may have.
     """
 
-    passes = corrections = 0
+    passes = 0
 
     def __init__(
         self,

@@ -23,8 +23,7 @@ from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext
 from lacuna_model.engine import Engine
-from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import AcceptanceRates, PassCosts
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import first_costs
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -72,6 +71,19 @@ class _Timed(PassCosts):
         self.count += 1
 
 
+class _Counted(AcceptanceRates):
+    """Counts the tokens of drafts that were verified, and those that were right, by their slot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.right = Counter[int](), Counter[int]()
+
+    def saw(self, guess: DraftedToken, held: bool) -> None:
+        super().saw(guess, held)
+        self.asked[guess.slot] += 1
+        self.right[guess.slot] += held
+
+
 def measure(
     model: LoadedFim,
     requests: Sequence[InfillRequest],
@@ -111,7 +123,7 @@ def arms_of(model: LoadedFim) -> list[Arm]:
 
 def _engine(model: LoadedFim, times: dict[int, list[float]], drafting: dict[int, list[float]]) -> Engine:
     smaller = model.smaller and replace(model.smaller, costs=_Timed(drafting))
-    measured = replace(model, costs=_Timed(times), rates=AcceptanceRates(), smaller=smaller)
+    measured = replace(model, costs=_Timed(times), rates=_Counted(), smaller=smaller)
     for one in (measured, smaller):
         if one is not None:
             first_costs(one)
@@ -121,29 +133,28 @@ def _engine(model: LoadedFim, times: dict[int, list[float]], drafting: dict[int,
 def _fill(engine: Engine, arm: Arm, request: InfillRequest, options: DecodeOptions) -> Drafted:
     """One fill, its context encoded before."""
     engine.fill(msgspec.structs.replace(request, options=options, task=ReadContext()))
-    asked, right = _verified(engine, request)
+    rates = _counted(engine)
+    asked, right = rates.asked.copy(), rates.right.copy()
     before, began = _drafting(engine), time.perf_counter()
     result = engine.fill(msgspec.structs.replace(request, options=options))
     ms = (time.perf_counter() - began) * 1e3
     tokens = result.stats.tokens + len(request.regions)  # the end of a gap is one, too
-    asked_after, right_after = _verified(engine, request)
-    held = asked_after - asked, right_after - right
+    held = rates.asked - asked, rates.right - right
     drafting = _drafting(engine) - before
     return Drafted(request.language, arm, result.fills, result.stats.nfe, tokens, *held, ms, drafting)
+
+
+def _counted(engine: Engine) -> "_Counted":
+    """The rates of an engine's model."""
+    assert isinstance(engine.model, LoadedFim)
+    assert isinstance(engine.model.rates, _Counted)
+    return engine.model.rates
 
 
 def _drafting(engine: Engine) -> int:
     """How many passes the smaller model has made."""
     smaller = engine.model.smaller if isinstance(engine.model, LoadedFim) else None
     return smaller.costs.count if smaller is not None and isinstance(smaller.costs, _Timed) else 0
-
-
-def _verified(engine: Engine, request: InfillRequest) -> tuple[Counter[int], Counter[int]]:
-    """How many draft tokens of a request's document were verified so far, and how many were right, by slot."""
-    with engine.sessions.running(request.path) as session:
-        assert isinstance(session.cache, FimContext)
-        rates = session.cache.rates
-        return rates.asked.copy(), rates.right.copy()
 
 
 def rows(found: Sequence[Drafted]) -> list[Row]:

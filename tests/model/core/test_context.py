@@ -53,39 +53,10 @@ def test_the_window_stays_in_place_until_it_outgrows_its_budget(window: WindowCh
     assert len(starts) == moves + 1
 
 
-def test_the_window_stays_in_place_while_deleting(tokenizer: Tokenizer) -> None:
-    window = WindowChooser(WindowOptions(before=400))
-    kept = window.before(LONG, tokenizer)
-    for count in (1, 2, 10, 100):
-        assert window.before(LONG[:-count], tokenizer) == kept[:-count]
-
-
 def test_the_window_follows_a_cursor_that_moves_up(window: WindowChooser, tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     above = LONG[: len(LONG) - len(kept) + 50]
     assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
-
-
-def test_a_jump_of_the_cursor_moves_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
-    window.before(LONG, tokenizer)
-    half = LONG[: len(LONG) // 2]
-    kept = window.before(half, tokenizer)
-    assert half.endswith(kept)
-    assert 60 <= num_tokens(tokenizer, kept) <= 120
-
-
-def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: WindowChooser, tokenizer: Tokenizer) -> None:
-    text = b"import this, mini\nprint(i)\n"
-    for size in range(len(text) + 1):
-        assert window.before(text[:size], tokenizer) == text[:size]
-
-
-def test_repeated_lines_do_not_shrink_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
-    text = b"    0x00, 0x00, 0x00,\n" * 500
-    for size in range(len(text) - 100, len(text) + 1):
-        kept = window.before(text[:size], tokenizer)
-        assert text[:size].endswith(kept)
-        assert num_tokens(tokenizer, kept) >= 60
 
 
 @pytest.mark.parametrize(

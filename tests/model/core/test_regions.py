@@ -1,5 +1,3 @@
-from itertools import accumulate
-
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -26,9 +24,7 @@ from lacuna_model.core.regions import (
     is_indented,
     marked,
     newlines,
-    spaced,
     text_for,
-    texts_between,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -66,37 +62,6 @@ def test_bad_regions_are_refused(regions: list[Region], message: str) -> None:
         check(regions, "abcd\U0001f600efgh".encode())
 
 
-@settings(deadline=None)
-@given(st.text(min_size=1, max_size=20), st.data())
-def test_regions_that_leave_whole_characters_pass_and_can_be_spliced(text: str, drawn: st.DataObject) -> None:
-    data = text.encode()
-    borders = sorted(drawn.draw(st.lists(st.integers(0, len(data)), min_size=2, max_size=8)))
-    pairs = list(zip(borders[::2], borders[1::2], strict=False))
-    regions = [Region(start, end) for start, end in pairs]
-    characters = set(accumulate((len(character.encode()) for character in text), initial=0))
-    if not {at for pair in pairs for at in pair} <= characters:
-        with pytest.raises(RequestError, match="lies within a character"):
-            check(regions, data)
-        return
-    check(regions, data)
-    kept = [data[start:end].decode() for start, end in pairs]
-    assert with_fills(data, regions, kept) == data
-    rest = b"".join(texts_between(data, regions))
-    assert with_fills(data, regions, [""] * len(regions)).decode() == rest.decode()
-
-
-@settings(deadline=None)
-@given(documents(), st.data())
-def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[Region]], data: st.DataObject) -> None:
-    text, regions = document
-    fills = [data.draw(ANY_TEXT) for _ in regions]
-    ends = [0, *(region.end for region in regions)]
-    starts = [*(region.start for region in regions), len(text.encode())]
-    outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
-    woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
-    assert InfillRequest(text, tuple(regions)).filled(fills).encode() == b"".join(woven)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
@@ -115,19 +80,6 @@ def test_a_fill_on_lines_of_its_own_ends_with_a_newline(before: str, after: str,
     assert newlines(text, [Region(at, at)]) == [line]
     for rule in ({"single_line": True}, {"regex": "a"}, {"json_schema": "{}"}, {"must_not_contain": ("\n",)}):
         assert newlines(text, [Region(at, at, **rule)]) == [""]  # type: ignore[arg-type]
-
-
-@settings(deadline=None)
-@given(documents(), st.data())
-def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]], data: st.DataObject) -> None:
-    text, regions = document
-    lines = [data.draw(st.sampled_from(["", "\n", "\r\n"])) for _ in regions]
-    fills = [data.draw(ANY_TEXT) for _ in regions]
-    wider, shifted = spaced(text.encode(), regions, lines)
-    closed = [fill + line for fill, line in zip(fills, lines, strict=True)]
-    assert with_fills(wider, shifted, fills) == with_fills(text.encode(), regions, closed)
-    for region, moved_region in zip(regions, shifted, strict=True):
-        assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]
 
 
 @settings(deadline=None)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.stopping import LineLimit, StopRule, first_round
-from lacuna_model.languages.registry import LANGUAGES
+from lacuna_model.core.stopping import LineLimit, StopRule
 
 BODY = "def f(x):\n"
 INI = "[server]\nhost = localhost\n"
@@ -165,15 +164,6 @@ def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: 
     assert StopRule.between("x = ", "\ny\n").end(text, final=False) == expected
 
 
-@given(
-    begin=WORDS, words=st.lists(st.sampled_from(["ab", "cd", "ef", "gh", "ij"]), min_size=4, max_size=5, unique=True)
-)
-def test_words_that_are_said_three_times_are_said_once(begin: str, words: list[str]) -> None:
-    said = " ".join(words) + " "
-    assert first_round(begin + 2 * said) is None
-    assert (begin + 3 * said)[: first_round(begin + 3 * said)] in begin + 2 * said
-
-
 @pytest.mark.parametrize(
     ("head", "below", "text", "expected"),
     [
@@ -245,18 +235,6 @@ def test_a_fill_never_closes_an_interpolation_that_is_closed(name: str, rest: st
     assert rule.end(f"a({{x}}) {name}", final=True) == f"a({{x}}) {name}"
 
 
-QUOTES = sorted({(language.name, quote.decode()) for language in LANGUAGES for quote in language.lexicon.quotes})
-
-
-@settings(deadline=None)
-@given(word=WORDS, rest=st.sampled_from(["", ")", ");", ", x"]), quoted=st.sampled_from(QUOTES))
-def test_a_fill_never_closes_a_string_that_the_editor_has_closed(word: str, rest: str, quoted: tuple[str, str]) -> None:
-    _, quote = quoted
-    rule = StopRule.between(f"f({quote}", f"{quote})\n")
-    assert rule.end(f"{word}{quote}{rest}", final=True) == word
-    assert rule.end(f"{word}{quote} + {quote}{word}", final=True) == f"{word}{quote} + {quote}{word}"
-
-
 @pytest.mark.parametrize(
     ("before", "after", "text", "expected"),
     [
@@ -319,23 +297,6 @@ def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> No
     assert len(final) <= len(text) + 1
 
 
-def test_a_fill_with_many_blank_lines_does_not_hang_the_rule() -> None:
-    rule = StopRule.between(BODY, "")
-    fill = "    y = x" + "\n" * 30_000 + "    z = x\n"
-    assert rule.end(fill + "def g():", final=False) == fill
-
-
-def test_all_places_where_a_fill_may_end_are_named_the_first_one_first() -> None:
-    rule = StopRule.between("def f(x):\n    ", "\n    return y\n", None, LineLimit(4, keeps_newline=False))
-    text = "y = x\n    return y\n    z = y\ndef g():\n    pass\n"
-    assert list(rule.ends(text, final=False)) == [
-        "y = x",
-        "y = x\n    return y\n    z = y",
-        "\n".join(text.split("\n")[:4]),
-    ]
-    assert rule.end(text, final=False) == "y = x"
-
-
 @pytest.mark.parametrize(
     ("before", "after", "text", "expected"),
     [
@@ -352,17 +313,6 @@ def test_all_places_where_a_fill_may_end_are_named_the_first_one_first() -> None
 )  # fmt: skip
 def test_without_a_grammar_a_fill_ends_with_its_line(before: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between(before, after, has_grammar=False).end(text, final=False) == expected
-
-
-@given(before=st.text("ab=`\n "), text=st.text("ab=`\n "))
-def test_no_fence_and_no_line_from_above_is_written(before: str, text: str) -> None:
-    fill = StopRule.between(before, "", has_grammar=False).end(text, final=True) or ""
-    in_line = bool(before.rpartition("\n")[2].strip())
-    above = {line.strip() for line in before.split("\n")[:-1] if line.strip()}
-    for line in fill.split("\n")[in_line:]:
-        assert not line.lstrip().startswith("```")
-        assert line.strip() not in above
-    assert not in_line or "\n" not in fill.removesuffix("\n")
 
 
 @pytest.mark.parametrize(

@@ -65,13 +65,6 @@ def test_all_bounded_parts_of_a_step_share_its_allowance(thread: Thread) -> None
     assert end.value.value == "end"
 
 
-def test_without_an_allowance_nothing_is_bounded(thread: Thread) -> None:
-    with work.bounded():
-        thread.takes(100 * AT_ONCE_NS)
-        work.check()
-        work.spend(10**9)
-
-
 def test_work_that_is_counted_and_items_that_are_checked_ask_for_the_time(thread: Thread) -> None:
     with work.allowed(work.Allowance()), work.bounded():
         thread.takes(AT_ONCE_NS + 1)

@@ -1,13 +1,12 @@
 import time
-from collections.abc import Generator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.model import tiny
 from tests.model.scripted import Scripted, Strict
 
-from lacuna_model.core.constraint import FillSoFar, Run, Taken, Verdict
+from lacuna_model.core.constraint import FillSoFar, Run, Taken
 from lacuna_model.core.context import Gap, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
@@ -17,11 +16,9 @@ from lacuna_model.core.params import (
     InfillRequest,
     InfillResult,
     Region,
-    Snapshot,
 )
 from lacuna_model.decode import candidates as module
 from lacuna_model.decode.candidates import FORK_SECONDS, Attempt, Begins, Candidates, forks
-from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.gate import Judgement
 from lacuna_model.engine import Engine
@@ -59,29 +56,6 @@ class Counted(Strict):
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self.stats.vetoes += 1
         return super().take(gap, fills, run)
-
-
-@pytest.mark.parametrize("steps", [None, 2])
-def test_checks_of_all_candidates_are_summed(tokenizer: Tokenizer, steps: int | None) -> None:
-    """Also where the loop is left early."""
-    attempts: list[Attempt] = []
-
-    def attempt(begins: Sequence[Begins]) -> Attempt:
-        fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
-        texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
-        attempts.append(
-            Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer, lambda *_: True) for _ in begins])
-        )
-        return attempts[-1]
-
-    found = Candidates(attempt, 1, tokenizer, 3, unjudged)
-    loop = found.denoise(None)
-    seen = list(islice(loop, steps))
-    loop.close()
-    every = [constraint for one in attempts for constraint in one.constraints]
-    assert len(every) == (3 if steps is None else 1)
-    assert found.checks.vetoes == sum(constraint.stats.vetoes for constraint in every) >= len(seen)
-    assert found.passes == len(seen) == seen[-1].nfe == seen[-1].step
 
 
 def ask(engine: Engine, candidates: int = 1) -> InfillResult:
@@ -141,33 +115,6 @@ def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch:
     Engine(model).fill(InfillRequest(text, (region,), task=FillGaps(MAX_CANDIDATES), options=options))
     assert begins
     assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
-
-
-def test_there_are_no_forks_unless_several_fills_are_requested(model: LoadedFim) -> None:
-    gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
-    engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
-    alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
-    several = engine.fill(InfillRequest(tiny.CODE, gaps, FillGaps(2), options=options))
-    assert alone.stats.steps < several.stats.steps
-    assert len(several.alternatives) == 1
-    assert several.fills == alone.fills
-
-
-def test_a_first_fill_is_kept_at_the_deadline_of_its_forks(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = ask(Engine(model))
-    turns = 0
-
-    def once(*args: Any, **options: Any) -> Generator[Snapshot, None, LoopEnd]:
-        nonlocal turns
-        turns += 1
-        ending = yield from denoise(*args, **options)
-        return ending if turns == 1 else LoopEnd("deadline", Verdict("ok", None))
-
-    monkeypatch.setattr(module, "denoise", once)
-    result = ask(Engine(model), 3)
-    assert turns == 2
-    assert result.status == "ok"
-    assert result.fills == alone.fills
 
 
 @pytest.mark.parametrize("limit", [None, 1000.0])

@@ -11,7 +11,7 @@ from tests.model.scripted import SECOND, Scripted, Strict
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Unconstrained
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Snapshot
-from lacuna_model.core.stopping import LineLimit, StopRule
+from lacuna_model.core.stopping import StopRule
 from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Drafted, Fill, FillStatus
@@ -87,14 +87,6 @@ class Asked(Strict):
         return super().take(gap, fills, run)
 
 
-def test_a_constraint_is_asked_once_a_line(tokenizer: Tokenizer) -> None:
-    for rows, runs in ((64, ["x = 1\n", "y = 2\n", ""]), (5, ["x = 1\n", "y = 2\n", ""]), (3, ["x = ", "1\n", "y"])):
-        constraint = Asked(tokenizer)
-        _, ending = run(Scripted(tokenizer, "x = 1\ny = 2\n", rows=rows), opened(), tokenizer, constraint)
-        assert constraint.runs[: len(runs)] == runs
-        assert ending.verdict.fills == ("x = 1\ny = 2\n",)
-
-
 class Swapping(Unconstrained):
     """Takes another token at place ``at``."""
 
@@ -114,13 +106,6 @@ def test_what_was_read_behind_a_swapped_token_is_dropped(tokenizer: Tokenizer, r
     assert ending.verdict.fills == (f"stu{swapped}wxyz",)
 
 
-def test_a_rule_may_end_a_fill_behind_a_swapped_token(tokenizer: Tokenizer) -> None:
-    (fill,) = opened(stop=StopRule.between("def f():\n    ", "\n    return\n"))
-    model, constraint = Scripted(tokenizer, "xy\n    z", rows=8), Swapping(tokenizer)
-    run(model, [fill], tokenizer, constraint)
-    assert (fill.text(tokenizer), fill.status, model.passes) == ("xy", FillStatus.ENDED_BY_RULE, 1)
-
-
 def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: Tokenizer) -> None:
     model, constraint = Scripted(tokenizer, "x = 1\n", rows=8), Strict(tokenizer, lambda *_: False)
     _, ending = run(model, opened(), tokenizer, constraint)
@@ -128,20 +113,6 @@ def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: T
     assert ending.verdict.message == "nothing may stand here"
     # It is asked once: another pass would give the same.
     assert (model.passes, constraint.asked) == (1, 1)
-
-
-def test_the_deadline_is_checked_where_nothing_is_taken(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    constraint = Strict(tokenizer, lambda *_: False)
-    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
-    model = Scripted(tokenizer, "x = 1\n")
-    _, ending = run(
-        model,
-        opened(),
-        tokenizer,
-        constraint,
-        deadline=1.0,
-    )
-    assert (ending.outcome, constraint.asked) == ("deadline", 1)
 
 
 def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer: Tokenizer) -> None:
@@ -153,19 +124,6 @@ def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer
     assert [fill.status for fill in fills] == [*[FillStatus.STUCK] * 2, *[FillStatus.ENDED_BY_MODEL] * 2]
     assert [verdict.fills for verdict in ending.verdicts] == [None, TEXTS]
     assert (ending.outcome, ending.verdict) == ("ok", ending.verdicts[1])
-
-
-@pytest.mark.parametrize("rows", [1, 64])
-def test_a_fill_that_may_not_end_at_a_repeat_ends_with_its_last_line(tokenizer: Tokenizer, rows: int) -> None:
-    class NeverEmpty(Unconstrained):
-        def may_end(self, gap: int, fill: FillSoFar) -> bool:
-            return bool(fill.tokens)
-
-    rule = StopRule.between("def f():\n    ", "\n    value = 1\n", limit=LineLimit(1, keeps_newline=False))
-    model, (fill,) = Scripted(tokenizer, "value = 1\n" * 8, rows=rows), opened(stop=rule)
-    _, ending = run(model, [fill], tokenizer, NeverEmpty(tokenizer))
-    assert (ending.verdict.fills, fill.status) == (("value = 1",), FillStatus.ENDED_BY_RULE)
-    assert model.passes <= len(tokenizer.encode("value = 1\n"))
 
 
 def test_others_have_their_turn_within_a_long_step(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

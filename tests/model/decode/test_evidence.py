@@ -71,13 +71,6 @@ def test_a_beginning_has_the_probabilities_of_its_own_tokens_and_of_what_ends_it
     assert whole["unsure_tokens"] == 2
 
 
-def test_what_ends_the_first_line_of_several_is_the_token_with_its_newline() -> None:
-    fill = "a\nb"
-    first, _ = (numbers(around(), fill, written(fill, -0.5, -1.5, -2.0, -4.0), one) for one in beginnings(fill))
-    assert first["sum"] == -0.5
-    assert first["end"] == -1.5
-
-
 @pytest.mark.parametrize(
     ("fill", "name", "value"),
     [
@@ -119,9 +112,3 @@ def test_healed_text_is_no_part_of_what_is_written() -> None:
     assert [(one.text, one.log_prob, one.margin) for one in found.tokens] == [(b"e", -1.0, 0.0), (b"a", -2.0, 3.0)]
     assert found.end == JudgedToken(b"", -0.5, 0.0)
     assert Beginning(2, 0, is_whole=True) in beginnings("ea")
-
-
-def test_a_fork_takes_a_token_that_another_one_beats() -> None:
-    fill = Fill(Gap(0), 8, tokens=list(b"x"), log_probs={0: -3.0}, rivals={0: (-2.5, 1)})
-    (token,) = JudgedFill.of(fill, ByteTokens()).tokens
-    assert (token.log_prob, token.margin) == (-3.0, 0.0)

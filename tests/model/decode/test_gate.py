@@ -42,16 +42,6 @@ def test_no_beginning_is_likelier_than_a_shorter_one(pieces: list[tuple[str, flo
     assert all(0 < end <= len(fill.split("\n")[0]) for end, _ in found.words)
 
 
-def test_the_shipped_gate_prefers_what_the_model_is_sure_of() -> None:
-    sure, unsure = (
-        shipped().judged(
-            "width", JudgedFill([JudgedToken(b"width", log_prob, margin)], JudgedToken(b"", log_prob, margin)), AROUND
-        )
-        for log_prob, margin in ((-0.01, 8.0), (-4.0, 0.1))
-    )
-    assert sure.lines[0] > 2 * unsure.lines[0]
-
-
 def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
     fill = "é.total(x)\nreturn x"
     judgement = Judgement((0.5, 0.4), ((1, 0.9), (7, 0.8)))
@@ -85,10 +75,6 @@ def confidences(fill: str, written: str, said: list[float], prefix: str = "") ->
     """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
     tokens = ByteTokens()
     return lines_right(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens)
-
-
-def test_the_confidence_of_a_line_counts_its_tokens_and_its_end() -> None:
-    assert confidences("ab", "ab", [-1.0, -2.0, -0.5]) == pytest.approx((probability(-3.5),))
 
 
 def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:

@@ -136,14 +136,6 @@ def test_what_the_other_constraint_refuses_is_not_taken_for_a_known_name(tokeniz
     assert fill(tokenizer, Named("total", "value"), inner=Refusing(tokenizer, "total")) == "name(value)"
 
 
-def test_the_log_probability_of_what_is_taken_is_the_models(tokenizer: Tokenizer) -> None:
-    fills = [Fill(Gap(0), 12)]
-    constraint = KnownFirst(Unconstrained(tokenizer), [Named("total", "value")], [0], tokenizer)
-    for _ in denoise(Choosing(tokenizer, likely), fills, [constraint], tokenizer, deadline=None):
-        pass
-    assert fills[0].log_probs[0] == pytest.approx(-1.5)
-
-
 def test_an_end_behind_a_name_that_is_nowhere_is_refused_once(tokenizer: Tokenizer) -> None:
     constraint = KnownFirst(Unconstrained(tokenizer), [Named("total")], [0], tokenizer)
     ended = [FillSoFar(tuple(tokenizer.encode(text)), 12, ended=True) for text in ("name", "total")]

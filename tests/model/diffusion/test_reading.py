@@ -108,26 +108,6 @@ def test_prepared_weights_say_about_the_same(tmp_path: Path) -> None:
     assert readers[0].tokens(fills[0]) == readers[1].tokens(fills[0])
 
 
-def test_a_fill_that_has_ended_is_text_and_is_not_read(model: LoadedDiffusion) -> None:
-    whole, rest = laid_out(model, *SEGMENTS), laid_out(model, SEGMENTS[0] + " x" + SEGMENTS[1], SEGMENTS[2])
-    fills = opened(whole)
-    fills[0].end_with(model.tokenizer.encode(" x"))
-    (seen,), (expected,) = finished(reader(model, whole), fills), finished(reader(model, rest), opened(rest))
-    assert seen.tokens == expected.tokens
-
-
-def test_candidates_share_passes_and_do_not_see_each_other(model: LoadedDiffusion) -> None:
-    layout = laid_out(model, *SEGMENTS)
-    alone, beside = opened(layout), opened(layout, candidate=1)
-    beside[0].tokens = model.tokenizer.encode("x")
-    reads = reader(model, layout)
-    together, single = seen_by(reads, [*alone, *beside]), seen_by(reader(model, layout), alone)
-    assert reads.passes == 1
-    for one, other in zip(together[:2], single, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
-    assert reads.tokens(beside[0])[:1] == beside[0].tokens
-
-
 def finished(reads: FullReader, fills: list[Fill]) -> list[Run]:
     """What the constraint gets of the open fills once their guesses are whole."""
     for _ in range(99):

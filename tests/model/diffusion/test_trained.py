@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from tests.model.diffusion import trained
 
-from lacuna_model.core.context import lay_out
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
 from lacuna_model.readers import load_checkpoint
 
@@ -88,26 +85,6 @@ def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_pat
 def made(parent: Path, name: str) -> Path:
     (parent / name).mkdir()
     return parent / name
-
-
-def test_a_planted_mistake_is_mended(tiny_folder: Path, tmp_path: Path) -> None:
-    """``x = [c,d,e,f]``, where a wrong name stands in a slot that is filled already."""
-    model = model_of(tiny_folder, tmp_path)
-    encode, mended = model.tokenizer.encode, 0
-    for case in cases(20, 1, seed=7):
-        before, after = case.text[: case.regions[0].start], case.text[case.regions[0].start :]
-        truth = encode(case.truth[0])
-        layout = lay_out((before, after), model.tokenizer, heals=False)
-        reader = FullReader(model, layout, DecodeOptions(corrections=4))
-        fill = Fill(layout.gaps[0], MOST)
-        wrong = [*truth]
-        wrong[len(wrong) // 2] = encode("l")[0] if wrong[len(wrong) // 2] != encode("l")[0] else encode("a")[0]
-        guess = reader.guess(fill)
-        guess.become(wrong)
-        while reader.read([fill]) == [None]:
-            pass
-        mended += guess.tokens == truth and reader.corrections == 1
-    assert mended >= 19
 
 
 def test_drawn_tokens_follow_the_seed(tiny_folder: Path, tmp_path: Path) -> None:

@@ -134,14 +134,6 @@ def test_a_request_may_ask_for_another_rule(tmp_path: Path) -> None:
         assert len(expected) < length or options["schedule"] == "single"
 
 
-def test_steps_bound_the_passes(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, "llada", says=EXACT)
-    model = load_checkpoint(tmp_path, precision="float32", device="cpu")
-    seen, tokens, _ = trajectory(model, steps=2)
-    searched = [slots for slots in seen if not any(token is not None for token in slots)]
-    assert len(seen) - len(searched) == min(2, len(tokens))
-
-
 def blocks_of(folder: Path, kind: str, model: LoadedDiffusion, state: dict[str, Tensor]) -> oracles.Blocks:
     """The same fill behind the same prompt, read by the model of `transformers` with a mask for blocks."""
     reference = reference_model(checkpoints.SHAPES[kind], checkpoints.KINDS[kind], state)

@@ -13,23 +13,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace as replace_field
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import torch
 from msgspec.structs import replace
-from tests.model import checkpoints, gguf_files, tiny, tiny_masks
+from tests.model import checkpoints, gguf_files, tiny
 from torch import Tensor
 
-from lacuna_kernels import native
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.hub import models
-from lacuna_model.loading import rows_file
-from lacuna_model.loading.rows_file import RowsConfig
 
 from . import tiny_fim
 
@@ -116,25 +112,9 @@ def damage(path: Path, random: Random) -> None:
     file.write_bytes(data)
 
 
-def write_masks(path: Path, random: Random) -> None:
-    """A file of mask rows; often some of its tensors are of other shapes, or its config says something else."""
-    rank = random.choice((1, 20, 32, 32, 32, 64, 96))
-    tensors = tiny_masks.tensors(CONFIG, rank)
-    for name in random.choices(list(tensors), k=random.choice((0, 0, 1, 3))):
-        changed = random.choice(SHAPED)(tensors[name], random).contiguous()
-        if changed.ndim == 2 and changed.numel():  # others cannot be written in 8 bit
-            tensors[name] = changed
-    values = {"hidden_size": CONFIG.hidden_size, "layers": CONFIG.num_layers, "slots": tiny_masks.SLOTS, "rank": rank}
-    other = {name: random.choice(NUMBERS) for name in random.choices(list(values), k=random.choice((0, 0, 0, 1)))}
-    rows_file.write(path, RowsConfig(**values | other), tensors)
-
-
-def run(model: LoadedFim, masks: Path | None) -> None:
-    """A pass over some tokens, and one after it, with mask rows if there is a file of them."""
-    if masks is not None:
-        kernels = native.load(models.kernels_dir(), 1) if model.transformer.is_native else None
-        model = replace_field(model, transformer=rows_file.read(masks, model.transformer, kernels))
-    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
+def run(model: LoadedFim) -> None:
+    """A pass over some tokens, and one after it."""
+    context = FimContext(model.tracks(), model.tokenizer, model.fim)
     track = context.reader.new()
     ids = [*model.fim.start, model.fim.prefix, *model.tokenizer.encode(tiny.CODE)[:20]]
     with torch.inference_mode():
@@ -143,11 +123,6 @@ def run(model: LoadedFim, masks: Path | None) -> None:
             if not track.unread:
                 continue
             context.reader.logits(context.reader.read([[track]])[track])
-        rows = model.transformer.masks
-        if rows is not None and track.start + len(track.ids) + rows.most < model.config.max_positions:
-            masked = context.reader.new()
-            masked.become([-1 - j for j in range(rows.most)], len(track.ids))
-            context.reader.read([[track, masked]])
 
 
 def case(folder: Path, random: Random) -> str:
@@ -158,15 +133,12 @@ def case(folder: Path, random: Random) -> str:
         with contextlib.suppress(FileNotFoundError):
             (shutil.rmtree if path.is_dir() else os.unlink)(path)
         (write_folder if is_folder else write_file)(path, random)
-        masks = folder / "masks.safetensors" if random.random() < 0.5 else None
-        if masks is not None:
-            write_masks(masks, random)
     except (TypeError, ValueError, struct.error):  # a value that the format cannot hold
         return "not written"
     if random.random() < 0.2:
         damage(path, random)
     try:
-        run(load_fim(path, "fuzzed", threads=1, precision=random.choice(("", "", "float32"))), masks)
+        run(load_fim(path, "fuzzed", threads=1, precision=random.choice(("", "", "float32"))))
     except WeightsError as error:
         return "refused" if "\n" not in str(error) else "refused in several lines"
     return "ran"

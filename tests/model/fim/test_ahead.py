@@ -7,26 +7,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace as replace_fields
 from tests.model import started, tiny
 from tests.model.elsewhere import LEAVING, Elsewhere
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained
 from lacuna_model.core.context import finished
-from lacuna_model.core.params import DecodeOptions, FillGaps, Snapshot
+from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill
-from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import AcceptanceRates
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.network.transformer import Transformer
 
 from . import tiny_fim
-from .test_passes import DOCUMENTS, ORDERS, SEEDS, beside, natives, request, said, turning
+from .test_passes import SEEDS, natives
 
 __all__ = ["natives"]
 BUDGET = 12
@@ -35,11 +32,7 @@ Steps = Iterator[Snapshot]
 
 @pytest.fixture
 def beside_the_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Says whether passes go on beside the host; here they end before that does anything else.
-
-    Gaps that wait are written ahead in either case: what is read of their prompts, and when, is the same then.
-    """
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
+    """Says whether passes go on beside the host; here they end before that does anything else."""
     return lambda answer: monkeypatch.setattr(Transformer, "is_asynchronous", answer)
 
 
@@ -72,7 +65,7 @@ def loop(model: LoadedFim, constraint: Unconstrained, gaps: int = 1, **options: 
     """The fills of some gaps of a text, and the loop that writes them."""
     cuts = [0, *(cut for gap in range(gaps) for cut in (60 + 60 * gap, 70 + 60 * gap)), 60 * gaps + 90]
     layout = tiny_fim.laid_out(model, *(tiny.CODE[cuts[n] : cuts[n + 1]] for n in range(0, len(cuts), 2)))
-    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim)
     context.update(layout)
     drafts = Drafts(layout, (), model.costs, AcceptanceRates(), model.tokenizer.special_ids)
     reader = FimReader(model, context, drafts, layout, DecodeOptions(**options))
@@ -109,46 +102,6 @@ def test_whatever_the_constraint_takes_a_fill_is_the_same_bit_for_bit(
         ending: LoopEnd = finished(steps)
         found.append((written(fills), ending.verdict))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
-@pytest.mark.parametrize(("gaps", "candidates"), [(1, 1), (2, 1), (1, 3), (2, 2)])
-def test_requests_under_the_constraint_of_a_language_have_the_same_answers(
-    natives: list[LoadedFim],
-    beside_the_host: Callable[[bool], None],
-    gaps: int,
-    candidates: int,
-    temperature: float,
-) -> None:
-    asked = request(1, gaps=gaps)
-    options = DecodeOptions(temperature=temperature, seed=5)
-    asked = replace_fields(asked, task=FillGaps(candidates), options=options)
-    found = []
-    for answer in (False, True):
-        beside_the_host(answer)
-        result = Engine(replace(natives[0])).fill(asked)
-        found.append((*said(result), result.alternatives, result.stats.vetoes))
-    assert found[0] == found[1]
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8)))
-def test_requests_beside_others_have_the_same_answers(
-    natives: list[LoadedFim], beside_the_host: Callable[[bool], None], order: list[int], ends: dict[int, int]
-) -> None:
-    """Some of them may end early."""
-    gaps = 1 if ends else 2
-    asked = [request(number, gaps=1 + number % gaps) for number in range(DOCUMENTS)]
-    beside_the_host(False)
-    expected = [said(Engine(replace(natives[0])).fill(one)) for one in asked]
-    beside_the_host(True)
-    engine = Engine(replace(natives[0]))
-    found = beside(engine, asked, turning(order), ends)
-    if not ends:
-        assert [said(one) for one in found] == expected
-    else:
-        assert said(found[-1]) == expected[-1]
-        assert [said(engine.fill(one)) for one in asked] == expected
 
 
 class Stream(Elsewhere):
@@ -194,18 +147,6 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(Transformer, "read", read)
     with Stream(found):
         yield found
-
-
-def test_the_device_has_the_next_pass_before_the_constraint_is_asked(
-    events: list[str],
-) -> None:
-    model = started.least()
-    fills, steps = loop(model, Asked(model, events))
-    del events[:]
-    finished(steps)
-    passes = events.count("given")
-    assert len(fills[0].tokens) - 2 < passes > 3
-    assert events == ["given", "waited", *["given", "asked", "waited"] * (passes - 1), "asked"]
 
 
 def test_a_pass_that_the_constraint_refuses_is_dropped_and_nobody_waits_for_it(events: list[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from msgspec.structs import replace as replace_field
-from tests.model import gguf_files, tiny, tiny_masks
+from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from torch import Tensor
 
@@ -15,7 +15,6 @@ from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim import tracks
 from lacuna_model.fim.context import LAST_ROWS, NEAREST, FimContext
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
@@ -39,37 +38,6 @@ def read_ahead(engine: Engine, asked: InfillRequest) -> InfillResult:
     """The fill of a request whose context was encoded before."""
     engine.fill(replace_field(asked, task=ReadContext()))
     return engine.fill(asked)
-
-
-@pytest.mark.parametrize(
-    ("seed", "syntax", "prior"), [(0, False, False), (1, True, False), (2, False, True), (0, True, True)]
-)
-def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior: bool) -> None:
-    cuts = [(40 + 9 * seed, 60 + 9 * seed), (200 + seed, 230 + seed)]
-    for chosen in (cuts[:1], cuts):
-        alone = Engine(tiny_fim.loaded(seed)).fill(request(*chosen, syntax=syntax, prior=prior))
-        for smaller in (tiny_fim.loaded(seed), tiny_masks.masked(tiny_fim.loaded(seed + 1))):
-            drafting = replace(drafted_by(0, seed), smaller=smaller)
-            drafted = read_ahead(Engine(drafting), request(*chosen, syntax=syntax, prior=prior))
-            assert drafted.fills == alone.fills
-
-
-def test_a_model_that_writes_the_same_saves_passes() -> None:
-    asked = request((40, 60))
-    alone = read_ahead(Engine(tiny_fim.loaded()), asked)
-    drafted = read_ahead(Engine(drafted_by(0)), asked)
-    assert drafted.fills == alone.fills
-    assert drafted.stats.nfe < alone.stats.nfe * 0.7
-
-
-def test_it_drafts_at_once_after_a_change_that_is_short() -> None:
-    engine = Engine(drafted_by(0))
-    read_ahead(engine, request((40, 60)))
-    typed = tiny.CODE[:40] + "x" + tiny.CODE[40:]
-    alone = Engine(tiny_fim.loaded()).fill(request((41, 61), text=typed))
-    drafted = engine.fill(request((41, 61), text=typed))
-    assert drafted.fills == alone.fills
-    assert drafted.stats.nfe < alone.stats.nfe
 
 
 LONG = "x = 1\n" * 200
@@ -117,11 +85,6 @@ def test_as_much_of_a_long_prompt_is_read_as_pays() -> None:
     assert ready
     assert missing <= LAST_ROWS
     assert left_after(cold(), 1.0) == (False, whole)
-
-
-def test_other_requests_have_their_turn_while_a_prompt_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
-    assert len(list(cold().catching_up(0, 1e6, Priced(1.0)))) > 10
 
 
 def test_what_was_read_in_part_is_read_again_for_a_fill_of_its_own() -> None:

@@ -1,6 +1,6 @@
 """A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.decode.fill import Key
-from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts, Source
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
 from lacuna_model.fim.drafts import Alignment, Drafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
@@ -42,21 +41,6 @@ def test_the_text_after_a_match_in_the_project_is_drafted() -> None:
     assert " + value\n        print(self.name, self.total)".startswith(draft)
 
 
-def test_a_draft_has_no_more_tokens_than_the_limit() -> None:
-    segments = known(KNOWN)
-    assert len(ENCODE(drafted(segments, written=" self.total", most=1))) == 1
-    assert drafted(segments, written=" self.total", most=0) == ""
-
-
-def test_nothing_is_drafted_without_a_match_in_the_project() -> None:
-    assert drafted(known(tiny.CODE, KNOWN), head="zzz qqq", written=" @@") == ""
-    assert drafted([], written=" self.total") == ""
-
-
-def test_a_short_match_is_not_followed() -> None:
-    assert drafted(known("a b c d e f g"), head="d", written="") == ""
-
-
 def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     layout = tiny_fim.laid_out(MODEL, "import math\n", "class Other:\n", "")
     drafts = Drafts(layout, known("x y z"), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
@@ -69,72 +53,46 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
 
 
-@pytest.mark.parametrize("source", ["refused", "masked"])
-def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed(source: Source) -> None:
+def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed() -> None:
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
     drafts = Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
-    said = [DraftedToken(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
+    said = [DraftedToken(token, 0.4, "masked", slot) for slot, token in enumerate(tokens)]
     found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, behind=said), 1)
     assert [guess.token for guess in found] == tokens[:-2]
-    assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
+    assert [(guess.source, guess.slot) for guess in found] == [("masked", slot) for slot in range(len(found))]
     sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), PassCosts(), AcceptanceRates(), frozenset())
     other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, behind=said), 1)
     assert {guess.source for guess in other} == {"project"}
 
 
-class Drafting:
-    """A smaller model that drafts one run for every fill that it is asked for."""
-
-    def __init__(self, run: Sequence[int], probability: float) -> None:
-        self._run = [DraftedToken(token, probability, "masked", slot) for slot, token in enumerate(run)]
-        self.asked: list[Key] = []
-
-    def settle(self, fills: Sequence[Sequence[int]]) -> None:
-        pass
-
-    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        self.asked = list(wanted)
-        yield
-
-    def run(self, key: Key) -> list[DraftedToken]:
-        return self._run if key in self.asked else []
-
-    def withdraw(self) -> None:
-        pass
+def masked(run: Sequence[int], probability: float) -> list[DraftedToken]:
+    """What a smaller model has drafted."""
+    return [DraftedToken(token, probability, "masked", slot) for slot, token in enumerate(run)]
 
 
-def told(
-    smaller: Drafting,
-    segments: Sequence[Segment],
-    written: Sequence[int],
-    room: int = 3,
-    said: Sequence[DraftedToken] = (),
-) -> list[DraftedToken]:
+def beside(run: Sequence[DraftedToken], segments: Sequence[Segment], written: Sequence[int]) -> list[DraftedToken]:
     """What is drafted beside a smaller model."""
     layout = tiny_fim.laid_out(MODEL, "", "")
-    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids, smaller)
-    fill = WrittenFill(written, room, behind=said)
-    assert len(list(drafts.preparing({(0, 0): fill}))) == 1
-    return drafts.draft((0, 0), fill, 1)
+    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    return drafts.draft((0, 0), WrittenFill(written, 3), 1, run)
 
 
 def test_the_likelier_of_the_project_and_a_smaller_model_is_drafted() -> None:
     copied = ENCODE("total = total + value\n" * 3)
     segments = [Segment(IndexedDocuments.index({"a": copied}, token_type(MODEL.tokenizer.vocab_size)))]
-    unsure = Drafting([5, 6, 7], 0.01)
-    assert {guess.source for guess in told(unsure, segments, copied[:6])} == {"project"}
-    sure = Drafting([5, 6, 7], 0.99)
-    assert [guess.token for guess in told(sure, known("x y z"), copied[:6])] == [5, 6, 7]
-    assert [guess.slot for guess in told(sure, (), copied[:6])] == [0, 1, 2]
+    unsure, sure = masked([5, 6, 7], 0.01), masked([5, 6, 7], 0.99)
+    assert {guess.source for guess in beside(unsure, segments, copied[:6])} == {"project"}
+    assert [guess.token for guess in beside(sure, known("x y z"), copied[:6])] == [5, 6, 7]
+    assert [guess.slot for guess in beside(sure, (), copied[:6])] == [0, 1, 2]
 
 
-def test_a_smaller_model_is_not_asked_where_another_source_is_sure_or_nothing_may_follow() -> None:
-    smaller, said = Drafting([5, 6, 7], 0.99), [DraftedToken(9, 0.95, "masked", 1)]
-    assert [guess.token for guess in told(smaller, (), [4], said=said)] == [9]
-    assert smaller.asked == []
-    assert told(smaller, (), [4], room=0) == []
-    assert smaller.asked == []
+@pytest.mark.parametrize(("probability", "sure"), [(0.95, True), (0.5, False)])
+def test_a_source_that_is_sure_of_the_next_token_leaves_nothing_to_a_smaller_model(
+    probability: float, sure: bool
+) -> None:
+    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), PassCosts(), AcceptanceRates(), frozenset())
+    assert drafts.is_sure((0, 0), WrittenFill([4], 3, behind=masked([9], probability))) is sure
 
 
 @pytest.mark.parametrize(("second_ms", "most"), [(18.0, 0), (10.0, 6)])
@@ -143,11 +101,8 @@ def test_a_draft_ends_where_a_row_does_not_pay(second_ms: float, most: int) -> N
     for _ in range(50):
         costs.saw_pass(1, 10.0)
         costs.saw_pass(16, 10.0 + 15 * (second_ms - 10.0))
-    smaller = Drafting([5, 6, 7, 8, 9, 10], 0.7)
-    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset(), smaller)
-    fill = WrittenFill([4], 6)
-    list(drafts.preparing({(0, 0): fill}))
-    assert len(drafts.draft((0, 0), fill, 1)) == most
+    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset())
+    assert len(drafts.draft((0, 0), WrittenFill([4], 6), 1, masked([5, 6, 7, 8, 9, 10], 0.7))) == most
 
 
 def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
@@ -156,8 +111,7 @@ def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
     guesses = [DraftedToken(token, 0.9, "masked") for token in range(4)]
     drafting.verified(guesses, 2)
     drafting.verified(guesses, 4)
-    assert rates.asked == {0: 2, 1: 2, 2: 2, 3: 1}
-    assert rates.right == {0: 2, 1: 2, 2: 1, 3: 1}
+    assert (rates.verified["masked", 0], rates.held["masked", 0]) == (7, 6)
 
 
 def drafted_old(written: list[int], most: int, old: list[int] = OLD) -> list[int]:
@@ -184,28 +138,6 @@ def test_the_old_text_is_drafted_behind_what_was_changed(written: list[int], mos
     assert drafted_old(written, most) == drafted
 
 
-def test_of_equal_passages_the_one_in_place_counts() -> None:
-    old = [1, 2, 3, 4, 9, 1, 2, 3, 4, 8]
-    aligned = Alignment(old)
-    aligned.follow(old[:4])
-    assert aligned.proposal() is not None
-    assert aligned.place == 4
-    aligned.follow(old[:9])
-    assert aligned.place == 9
-
-
-def test_the_longer_both_texts_agree_the_likelier_is_the_draft() -> None:
-    def probability(written: list[int]) -> float:
-        aligned = Alignment(OLD)
-        aligned.follow(written)
-        proposal = aligned.proposal()
-        assert proposal is not None
-        return proposal[1]
-
-    after_change = [*OLD[:10], 7]
-    assert probability(after_change) < probability([*after_change, OLD[11]]) < probability(OLD[:20]) < 1
-
-
 def test_a_replacement_is_expected_again_unless_it_does_not_repeat() -> None:
     old = [1, 2, 50, 3, 4, 5, 50, 6, 50, 7]
     assert drafted_old([1, 2, 99, 3], 100, old) == [4, 5, 99, 6, 99, 7]
@@ -218,7 +150,7 @@ def test_following_in_steps_is_following_at_once(old: list[int], written: list[i
     at_once.follow(written)
     in_steps.follow([9, *written[:2]])  # another text, which is taken back
     in_steps.follow(written[:cut])
-    copied = in_steps.copy()
+    copied = in_steps.forked()
     in_steps.follow([*written[:cut], 5])
     copied.follow(written)
     assert copied.proposal() == at_once.proposal()

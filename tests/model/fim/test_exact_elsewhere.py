@@ -3,18 +3,12 @@
 Where there is no GPU, Triton is interpreted and graphs are repeated calls.
 """
 
-from collections.abc import Sequence
-
 import pytest
 import torch
-from tests.model import started, tiny
+from tests.model import started
 from tests.model.elsewhere import Elsewhere
 from torch import Tensor
 
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
-from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import DraftedToken
-from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 
 pytest.importorskip("triton")
@@ -54,22 +48,3 @@ def second(loaded: LoadedFim, refused: int) -> list[Tensor]:
 def test_a_row_is_the_same_bit_for_bit_after_refused_drafts_of_another_gap(loaded: LoadedFim) -> None:
     plain, drafted = second(loaded, 0), second(loaded, 9)
     assert all(map(torch.equal, plain, drafted))
-
-
-def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int]) -> InfillResult:
-    """Two candidates for a gap, with the tokens of ``wrong`` as drafts at each place."""
-
-    def draft(self: Drafts, key: object, written: object, most: int, *rest: object) -> list[DraftedToken]:
-        return [DraftedToken(token, 0.5, "project") for token in wrong[:most]]
-
-    monkeypatch.setattr(Drafts, "draft", draft)
-    gap = (Region(18, 21, max_tokens=2),)
-    with Elsewhere():
-        options = DecodeOptions(syntax=False)
-        return Engine(loaded).fill(InfillRequest(tiny.CODE[:40], gap, FillGaps(2), options=options))
-
-
-@pytest.mark.parametrize("dtype", [torch.int8], ids=["8bit"])
-def test_fills_do_not_depend_on_drafts(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, drafted = (fill(loaded, monkeypatch, wrong) for wrong in ((), (70, 71, 72)))
-    assert (drafted.status, drafted.fills, drafted.alternatives) == (plain.status, plain.fills, plain.alternatives)

@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 def next_logits(model: LoadedFim) -> torch.Tensor:
     ids = model.tokenizer.encode(tiny.CODE)[:60]
-    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim)
     track = context.reader.new()
     track.become(ids, 0)
     with torch.inference_mode():

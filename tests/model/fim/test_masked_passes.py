@@ -1,6 +1,5 @@
 """Drafts by mask rows: one pass denoises the slots of all gaps. They change the passes, never the fill."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,9 +16,8 @@ from tests.model.fim.test_passes import request as numbered
 
 from lacuna_model.core.params import ReadContext
 from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import PassCosts, Round
+from lacuna_model.fim.costs import Ahead, PassCosts, Round
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.group_fill import SPARE
 
 
@@ -29,10 +27,11 @@ def drafted_by(smaller: LoadedFim, seed: int = 0) -> LoadedFim:
 
 @pytest.fixture
 def slots(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets how many slots every round drafts."""
+    """Sets how many slots every round drafts, and how many a pass reads of a draft and of masks behind it."""
 
     def chosen(count: int) -> None:
         monkeypatch.setattr(Round, "best", lambda own, most: (min(count, most), float(count > 0)))
+        monkeypatch.setattr(Ahead, "best", lambda own, rows, run, most: (min(count, len(run)), min(count, most)))
         monkeypatch.setattr(PassCosts, "looks", lambda *given: False)
 
     return chosen
@@ -52,7 +51,7 @@ def passes_of(model: LoadedFim) -> list[int]:
 
 
 @settings(
-    max_examples=8,
+    max_examples=20,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -61,40 +60,29 @@ def passes_of(model: LoadedFim) -> list[int]:
     seed=st.integers(0, 3),
     cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
     count=st.integers(0, tiny_masks.SLOTS),
+    drafter=st.sampled_from(["same", "other", "without masks", "itself"]),
     syntax=st.booleans(),
+    temperature=st.sampled_from([0.0, 1.0, 4.0]),
 )
-def test_fills_ignore_masks(slots: Callable[[int], None], seed: int, cuts: list[int], count: int, syntax: bool) -> None:
-    """The smaller model is another one, or the same, whose drafts hold wherever they are not those of masks."""
-    slots(count)
-    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
-    alone = Engine(tiny_fim.loaded(seed)).fill(asked)
-    for smaller in (seed, seed + 1):
-        model = drafted_by(tiny_masks.masked(tiny_fim.loaded(smaller), seed), seed)
-        assert read_ahead(Engine(model), asked).fills == alone.fills
-
-
-@pytest.mark.parametrize("temperature", [1.0, 4.0])
-@pytest.mark.parametrize("syntax", [False, True])
-def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temperature: float, syntax: bool) -> None:
+def test_fills_do_not_depend_on_what_drafts(
+    slots: Callable[[int], None],
+    seed: int,
+    cuts: list[int],
+    count: int,
+    drafter: str,
+    syntax: bool,
+    temperature: float,
+) -> None:
     """What was read behind a drafted token says nothing where another one is drawn."""
-    slots(tiny_masks.SLOTS)
-    for seed, cuts in itertools.product(range(2), ([(40, 60)], [(40, 60), (201, 231)])):
-        asked = request(*cuts, syntax=syntax, temperature=temperature, seed=seed)
-        alone = Engine(tiny_fim.loaded(3)).fill(asked)
-        assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
-
-
-def test_a_round_denoises_all_gaps_in_one_pass(slots: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
-    slots(5)
-    smaller = tiny_masks.masked(tiny_fim.loaded(1))
-    engine, asked = Engine(drafted_by(smaller)), request((40, 60), (150, 170), (300, 320))
-    made = passes_of(smaller)
-    result = read_ahead(engine, asked)
-    masked = [gated for gated in made if gated]
-    assert max(masked) == 3 * 4
-    assert set(masked) <= {4, 8, 12}
-    assert len(masked) <= result.stats.nfe
+    slots(count)
+    places = ((6 * cut, 6 * cut + 3) for cut in cuts)
+    asked = request(*places, syntax=syntax, prior=syntax, temperature=temperature, seed=seed)
+    alone = Engine(tiny_fim.loaded(seed)).fill(asked)
+    masked = tiny_masks.masked(tiny_fim.loaded(seed + (drafter == "other")), seed)
+    model = drafted_by(tiny_fim.loaded(seed + 1) if drafter == "without masks" else masked, seed)
+    if drafter == "itself":
+        model = replace(masked, costs=tiny_fim.Free())
+    assert read_ahead(Engine(model), asked).fills == alone.fills
 
 
 @pytest.mark.parametrize("order", [[], [0, 0, 1, 0, 2, 2, 0, 1], [2, 1, 1, 1]])
@@ -119,16 +107,6 @@ def test_a_request_that_ends_takes_back_what_it_waits_for(slots: Callable[[int],
         found = beside(engine, asked, turning([]), {0: steps, 1: steps + 1})
         assert found[-1].fills == Engine(tiny_fim.loaded()).fill(asked[-1]).fills
         assert engine.model.smaller.masked._waiting == {}  # type: ignore[union-attr]
-
-
-def test_where_drafts_seem_not_to_pay_there_are_none(slots: Callable[[int], None]) -> None:
-    slots(0)
-    smaller = tiny_masks.masked(tiny_fim.loaded())
-    engine, asked = Engine(drafted_by(smaller)), request((40, 60))
-    engine.fill(replace_field(asked, task=ReadContext()))
-    made = passes_of(smaller)
-    engine.fill(asked)
-    assert made == []
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -1,19 +1,16 @@
 """A model with mask rows drafts for itself: what they say changes the passes, never the fill."""
 
 import bisect
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
-from tests.model.fim.test_masked_passes import passes_of
 from tests.model.fim.test_passes import CONFIG, VOCABULARY, alone, beside, said, turning
 from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
@@ -22,10 +19,7 @@ from lacuna_kernels import native
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
-from lacuna_model.fim import passes
-from lacuna_model.fim.costs import Ahead, PassCosts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.readers import load
@@ -36,33 +30,6 @@ MASKS = tiny_masks.SLOTS - 1
 
 def masked(seed: int = 0) -> LoadedFim:
     return replace(tiny_masks.masked(tiny_fim.loaded(seed), seed), costs=tiny_fim.Free())
-
-
-@pytest.fixture
-def way(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
-    """Sets how many drafted slots every pass reads at most, and how many masks behind them."""
-
-    def chosen(slots: int, masks: int) -> None:
-        monkeypatch.setattr(Ahead, "best", lambda own, rows, run, most: (min(slots, len(run)), min(masks, most)))
-
-    return chosen
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=st.integers(0, 3),
-    cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
-    slots=st.integers(0, 6),
-    masks=st.integers(0, MASKS),
-    syntax=st.booleans(),
-)
-def test_fills_do_not_depend_on_own_masks(
-    way: Callable[[int, int], None], seed: int, cuts: list[int], slots: int, masks: int, syntax: bool
-) -> None:
-    way(slots, masks)
-    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
-    plain = Engine(tiny_fim.loaded(seed)).fill(asked)
-    assert read_ahead(Engine(masked(seed)), asked).fills == plain.fills
 
 
 def always(token: int, model: LoadedFim, odds: float = 1e3) -> LoadedFim:
@@ -98,73 +65,6 @@ def test_snapshots_show_the_draft_that_the_next_pass_verifies_and_the_masks_behi
     before, after = seen[1], seen[2]
     drafted = [place for place, (state, _) in enumerate(before) if state == "draft"]
     assert [after[place] for place in drafted] == [("committed", before[place][1]) for place in drafted]
-
-
-def test_masks_follow_the_draft_of_every_gap_in_the_same_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
-    model = masked()
-    engine, asked = Engine(model), request((40, 60), (150, 170), (300, 320))
-    made = passes_of(model)
-    result = read_ahead(engine, asked)
-    assert max(made) == 3 * MASKS
-    assert sum(gated > 0 for gated in made) <= result.stats.nfe
-
-
-def test_without_drafts_there_are_no_masks() -> None:
-    model = masked()
-    made = passes_of(model)
-    read_ahead(Engine(model), request((40, 60), drafter=False))
-    assert set(made) == {0}
-
-
-class Fixed(tiny_fim.Free):
-    """The first row of a pass and each further one cost so much, masks nothing besides."""
-
-    def __init__(self, first: float, further: float) -> None:
-        super().__init__()
-        self._first, self._further = first, further
-
-    def ms(self, rows: int, masks: int = 0) -> float:
-        return self._first + (rows - 1) * self._further
-
-    def added_ms(self, masks: int) -> float:
-        return 0.0
-
-
-@pytest.mark.parametrize(("further", "denoises"), [(0.0, True), (20.0, False)])
-def test_masks_draft_where_their_rows_cost_little(further: float, denoises: bool) -> None:
-    model = replace(masked(), costs=Fixed(20.0, further))
-    made, asked = passes_of(model), request((40, 60))
-    result = read_ahead(Engine(model), asked)
-    assert any(made) == denoises
-    assert result.fills == Engine(tiny_fim.loaded()).fill(asked).fills
-
-
-def test_what_a_pass_with_masks_takes_does_not_count_for_passes_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU, where rows cost nothing and the additions of masks as much as the rest of a pass."""
-    now = 0.0
-    monkeypatch.setattr(passes, "perf_counter", lambda: now)
-
-    def took(model: LoadedFim, costs: PassCosts) -> float:
-        model = always(tiny_fim.loaded().tokenizer.encode("x")[0], replace(model, costs=costs), 1.4)
-        engine, network = Engine(model), model.transformer
-        read = network.hidden
-
-        def timed(*given: Any) -> Any:
-            nonlocal now
-            now += 3e-3 if given[3] else 1.5e-3
-            return read(*given)
-
-        network.hidden = timed  # type: ignore[method-assign]
-        began = now
-        for _ in range(6):
-            read_ahead(engine, request((40, 60)))
-        return now - began
-
-    costs = PassCosts()
-    assert took(masked(), costs) < 0.8 * took(tiny_fim.loaded(), PassCosts())
-    assert costs.ms(1) == pytest.approx(costs.ms(1 + MASKS)) == pytest.approx(1.5)
-    assert costs.ms(1 + MASKS, MASKS) == pytest.approx(3.0, rel=0.1)
 
 
 @pytest.fixture(scope="module")

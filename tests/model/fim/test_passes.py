@@ -24,10 +24,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import passes, tracks
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.passes import LEAST_ROWS, PIECE_MS, WIDE_ROWS, ContextPieces, SharedPasses, Wanted
+from lacuna_model.fim.passes import LEAST_ROWS, PIECE_MS, WIDE_ROWS
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.readers import new_cache
@@ -151,49 +150,6 @@ def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_inta
     assert [said(engine.fill(one)) for one in asked] == expected
 
 
-class Counted(SharedPasses):
-    """Counts passes by the number of requests that each has read."""
-
-    def __init__(self, model: LoadedFim) -> None:
-        super().__init__(model.transformer, model.costs, model.digests)
-        self.shares: list[int] = []
-
-    def _pass(self, together: Sequence[Wanted]) -> None:
-        self.shares.append(len(together))
-        super()._pass(together)
-
-
-def counted(model: LoadedFim) -> tuple[LoadedFim, Counted]:
-    other = replace(model)
-    passes = Counted(other)
-    vars(other)["passes"] = passes
-    return other, passes
-
-
-def test_requests_in_turn_share_all_passes_but_the_first_ones(either_model: LoadedFim) -> None:
-    shared, passes = counted(either_model)
-    plain = DecodeOptions(syntax=False, prior=False, drafter=False)
-    asked = [replace_fields(request(0), path=f"{number}.py", options=plain) for number in range(DOCUMENTS)]
-    found = beside(Engine(shared), asked, turning([]), {})
-    longest = max(one.stats.nfe for one in found)
-    assert sum(passes.shares) == sum(one.stats.nfe for one in found)
-    assert passes.shares.count(DOCUMENTS) >= longest - DOCUMENTS
-    assert len(passes.shares) <= longest + DOCUMENTS
-
-
-def test_a_closed_request_is_not_read_any_more(either_model: LoadedFim) -> None:
-    shared, passes = counted(either_model)
-    engine = Engine(shared)
-    first, second = engine.stream(request(1)), engine.stream(request(2))
-    next(first)
-    next(second)
-    first.close()
-    passes.shares.clear()
-    for _ in second:
-        pass
-    assert set(passes.shares) == {1}
-
-
 def test_a_pass_that_fails_for_one_is_made_for_others(
     natives: list[LoadedFim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +191,8 @@ def test_no_pass_has_more_rows_than_it_is_exact_for(monkeypatch: pytest.MonkeyPa
     found = beside(Engine(replace(model)), asked, turning([]), {})
     assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
     assert max(rows) > most
+    passes = [one.stats.nfe for one in found]
+    assert 2 * len(rows) < max(passes) + sum(passes)  # they are shared
     rows.clear()
     monkeypatch.setattr(Transformer, "exact_rows", most)
     found = beside(Engine(replace(model)), asked, turning([]), {})
@@ -284,19 +242,3 @@ def test_pieces_that_last_too_long_become_shorter(monkeypatch: pytest.MonkeyPatc
         assert sum(1 for _ in reading) >= 3
     assert loaded.pieces.rows == LEAST_ROWS
     assert loaded.costs.reading_ms(WIDE_ROWS) > PIECE_MS  # what is due is answered by what readings have taken
-
-
-def test_pieces_become_wide_again_where_they_take_little_time() -> None:
-    found = ContextPieces(torch.device("meta"))
-    found.took(WIDE_ROWS, 10 * PIECE_MS)  # it compiled a kernel
-    assert found.rows == WIDE_ROWS // 2
-    found.took(found.rows // 2, 1.0)  # a short one says nothing
-    found.took(LEAST_ROWS, 10 * PIECE_MS)  # it could not be shorter
-    assert found.rows == WIDE_ROWS // 2
-    found.took(found.rows, 1.0)
-    assert found.rows == WIDE_ROWS
-
-
-def test_a_cpu_reads_pieces_of_one_size() -> None:
-    found = ContextPieces(HOST)
-    assert found.rows == passes.CPU_ROWS

@@ -11,7 +11,6 @@ from tests.model import gguf_files, tiny
 from lacuna_kernels import native
 from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.loading import prepared as store
 from lacuna_model.network.arena import Arena
 
 from . import tiny_fim
@@ -62,11 +61,6 @@ def logits(model: LoadedFim) -> torch.Tensor:
     return model.transformer.head(states(model))
 
 
-def test_the_logits_are_close_to_those_of_the_weights_in_float32(file: Path) -> None:
-    exact, fast = (logits(load_fim(file, "tiny", threads=1, precision=one)) for one in ("float32", ""))
-    assert (fast - exact).norm() / exact.norm() < 0.03
-
-
 def test_hidden_states_are_the_same_in_passes_of_any_size(file: Path) -> None:
     model = load_fim(file, "tiny", threads=1)
     assert model.transformer.is_native
@@ -106,13 +100,3 @@ def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkey
     assert shapes["layers.1.down.blocks"] == (256, 304)
     assert all(shape[0] == 0 for name, shape in shapes.items() if name.endswith(("qkv", "gate_up", "down")))
     assert loading.prepared_forms(file) == [kept]
-
-
-def test_weights_of_older_versions_are_made_again(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr(store, "PREPARED_VERSION", "5")
-        load_fim(file, "tiny", threads=1)
-    (old,) = (cache / "prepared").iterdir()
-    load_fim(file, "tiny", threads=1)
-    assert len(list((cache / "prepared").iterdir())) == 2
-    assert old.exists()

@@ -1,6 +1,5 @@
 """The form of weights that a GPU reads: prepared once, a layer at a time, and loaded there with all that drafts."""
 
-import weakref
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from msgspec.structs import replace
 from safetensors.torch import load_file
 from tests.model import gguf_files, tiny, tiny_masks
 from tests.model.elsewhere import ELSEWHERE, Elsewhere
-from torch import Tensor
 
 from lacuna_kernels import gpu
 from lacuna_model import readers
@@ -18,8 +16,6 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.loading import rows_file
-from lacuna_model.loading.weights import GgufFile, GgufTensors
-from lacuna_model.network.config import ModelConfig
 
 from . import tiny_fim
 from .test_loading import next_logits
@@ -37,49 +33,6 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def narrow(file: Path, **options: bool) -> LoadedFim:
     return load_fim(file, "tiny", threads=1, precision="bfloat16", **options)
-
-
-def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact, first = next_logits(load_fim(file, "tiny", threads=1, precision="float32")), next_logits(narrow(file))
-    assert (first - exact).norm() / exact.norm() < 0.03
-    (kept,) = (cache / "prepared").iterdir()
-    assert loading.prepared_forms(file) == [kept]
-    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
-    assert torch.equal(next_logits(narrow(file)), first)
-
-
-def test_the_prepared_form_has_each_matrix_once_and_in_half_precision(file: Path, cache: Path) -> None:
-    narrow(file)
-    (kept,) = (cache / "prepared").iterdir()
-    tensors = load_file(kept)
-    assert {tensor.dtype for tensor in tensors.values() if tensor.ndim == 2} == {torch.bfloat16}
-    assert {tensor.dtype for name, tensor in tensors.items() if "norm" in name} == {torch.float32}
-    weights = sum(tensor.numel() for tensor in tiny.state(_config(file)).values())
-    assert sum(tensor.numel() for tensor in tensors.values()) == weights
-
-
-def _config(file: Path) -> ModelConfig:
-    return GgufFile(file).config()
-
-
-def test_no_more_than_a_layer_is_in_full_precision_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the prepared weights, that is less than twice the size of a model of many layers. Norms do not count."""
-    alive: weakref.WeakSet[Tensor] = weakref.WeakSet()
-    most, real = 0, GgufTensors.__getitem__
-
-    def counted(self: GgufTensors, name: str) -> Tensor:
-        nonlocal most
-        found = real(self, name)
-        if found.ndim == 2:
-            alive.add(found)
-        most = max(most, sum(one.nbytes for one in alive))
-        return found
-
-    monkeypatch.setattr(GgufTensors, "__getitem__", counted)
-    narrow(file)
-    state = tiny.state(_config(file))
-    layer = sum(one.nbytes for name, one in state.items() if name.startswith("layers.0.") and one.ndim == 2)
-    assert 0 < most <= max(layer, state["embedding"].nbytes)
 
 
 def test_a_model_that_only_drafts_has_part_of_a_head(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

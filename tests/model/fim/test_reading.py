@@ -1,11 +1,9 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
@@ -14,13 +12,10 @@ from lacuna_model.core.constraint import Constraint, Unconstrained
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
-from lacuna_model.decode.sampling import only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
+from lacuna_model.fim.costs import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafts import Drafts, WrittenFill
-from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.reading import FillInPass, FimReader
-from lacuna_model.fim.track import EndRule
+from lacuna_model.fim.reading import FimReader
 
 from . import tiny_fim
 from .test_context import prompt
@@ -35,7 +30,7 @@ class Guesses:
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
 
-    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+    def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
         written = list(fill.written)
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
@@ -43,13 +38,6 @@ class Guesses:
 
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         return drafted, 0
-
-    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        """Do nothing: the guesses are given."""
-        yield from ()
-
-    def withdraw(self) -> None:
-        """Do nothing: the guesses are given."""
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
@@ -60,14 +48,15 @@ class Guesses:
 
 def run(
     layout: Layout,
-    drafts: Guesses | Drafts | None,
+    guesses: Guesses | None,
     candidate_begin: Sequence[int] = (),
     constraint: Constraint | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
-    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
+    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim, near=10_000)
     context.update(layout)
-    reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
+    drafts = Drafts(layout, (), MODEL.costs, AcceptanceRates(), MODEL.tokenizer.special_ids)
+    reader = FimReader(MODEL, context, drafts if guesses is None else cast(Drafts, guesses), layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
     constraints, tokens = [constraint or Unconstrained(MODEL.tokenizer)], MODEL.tokenizer
     loop = denoise(reader, fills, constraints, tokens, deadline=None)
@@ -96,20 +85,6 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     assert fewer <= passes
 
 
-def test_a_right_draft_is_verified_in_one_pass() -> None:
-    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
-    (plain,), passes = run(layout, None)
-    assert passes >= len(plain) - 1 > 6
-    assert run(layout, Guesses(plain)) == ([plain], 1)
-
-
-@pytest.fixture(params=[False, True])
-def either_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CPU, where gaps that wait are not written ahead, and a device beside it, where they are."""
-    monkeypatch.setattr(SharedPasses, "writes_ahead", request.param)
-
-
-@pytest.mark.usefixtures("either_device")
 @pytest.mark.parametrize("seed", range(3))
 def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int) -> None:
     cuts = [60 + 37 * seed, 90 + 37 * seed, 200 + 11 * seed, 230 + 11 * seed, 330, 345]
@@ -126,47 +101,6 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
         alone += len(expected[-1]) + 1
     assert fills == expected
     assert passes <= alone
-
-
-def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[FillInPass], Sequence[int]]) -> None:
-    """Makes the model write the ``text`` for a part, and then the end."""
-
-    def written(self: FimReader, part: FillInPass) -> list[EndRule]:
-        coming = text(part)[len(part.known) : len(part.known) + len(part.draft) + 1]
-        tokens = [*coming, *[MODEL.tokenizer.eog_id] * (len(part.draft) + 1 - len(coming))]
-        return [EndRule(narrow=partial(only, allowed=torch.tensor([token]))) for token in tokens]
-
-    monkeypatch.setattr(FimReader, "_rules", written)
-
-
-def two_gaps() -> tuple[Layout, Drafts]:
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
-    return layout, Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
-
-
-@pytest.mark.parametrize("changed", [(), (3,), (0, 9)])
-def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
-    changed: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
-    monkeypatch.setattr(SharedPasses, "writes_ahead", True)
-    first, ahead = list(range(20, 32)), list(range(40, 52))
-    fill = [7 if place in changed else token for place, token in enumerate(ahead)]
-    scripted(monkeypatch, lambda part: [first, ahead if part.waits else fill][part.fill.gap.index])
-    fills, passes = run(*two_gaps())
-    assert fills == [first, fill]
-    assert passes <= len(first) + 1 + 1 + 2 * len(changed)
-
-
-@pytest.mark.usefixtures("either_device")
-@pytest.mark.parametrize("first", [0, 1, 5])
-@pytest.mark.parametrize("second", [0, 1, 5])
-def test_a_gap_written_ahead_to_its_end_is_read_again(first: int, second: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the gap before it is left empty, so that its prompt stays the same, and where nothing is written."""
-    texts = [list(range(20, 20 + first)), list(range(40, 40 + second))]
-    scripted(monkeypatch, lambda part: texts[part.fill.gap.index])
-    fills, _ = run(*two_gaps())
-    assert fills == texts
 
 
 def test_a_candidate_begins_with_the_given_tokens() -> None:

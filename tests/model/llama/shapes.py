@@ -10,7 +10,6 @@ from tests.model.fim import tiny_fim
 from tests.model.gguf_files import add
 
 HIDDEN, HEADS, SHARED, DIM, INNER, LAYERS, EXPERTS = 64, 4, 2, 16, 96, 2, 4
-RANK, ROPE = 16, 8  # of deepseek2's compressed keys, and their rotary part
 
 Shapes = dict[str, tuple[int, ...]]
 ATTENTION: Shapes = {
@@ -33,18 +32,6 @@ LAYER: dict[str, Shapes] = {
     "starcoder2": {**ATTENTION, **PLAIN, **_biased({**ATTENTION, **PLAIN})},
     "gemma": {**ATTENTION, **GATED},
     "granite": {**ATTENTION, **GATED},
-    "deepseek2": {
-        "attn_norm.weight": (HIDDEN,),
-        "attn_q_a.weight": (RANK, HIDDEN),
-        "attn_q_a_norm.weight": (RANK,),
-        "attn_q_b.weight": (HEADS * (DIM + ROPE), RANK),
-        "attn_kv_a_mqa.weight": (RANK + ROPE, HIDDEN),
-        "attn_kv_a_norm.weight": (RANK,),
-        "attn_k_b.weight": (HEADS, RANK, DIM),
-        "attn_v_b.weight": (HEADS, DIM, RANK),
-        "attn_output.weight": (HIDDEN, HEADS * DIM),
-        "ffn_norm.weight": (HIDDEN,),
-    },
 }
 EXPERT_FIELDS = {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": INNER}
 FIELDS: dict[str, dict[str, Any]] = {
@@ -52,24 +39,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "starcoder2": {"attention.layer_norm_epsilon": 1e-5},
     "gemma": {},
     "granite": {"attention.scale": 0.25, "embedding_scale": 2.0, "residual_scale": 0.5, "logit_scale": 4.0},
-    "deepseek2": {
-        **EXPERT_FIELDS,
-        "attention.head_count_kv": 1,
-        "attention.q_lora_rank": RANK,
-        "attention.kv_lora_rank": RANK,
-        "attention.key_length": RANK + ROPE,
-        "attention.value_length": RANK,
-        "attention.key_length_mla": DIM + ROPE,
-        "attention.value_length_mla": DIM,
-        "rope.dimension_count": ROPE,
-        "leading_dense_block_count": 1,
-        "expert_shared_count": 1,
-        "expert_weights_scale": 1.0,
-        "expert_gating_func": 1,
-    },
 }
-SHARED_EXPERT: Shapes = {f"ffn_{part}_shexp.weight": (INNER, HIDDEN) for part in ("gate", "up")}
-SHARED_EXPERT["ffn_down_shexp.weight"] = (HIDDEN, INNER)
 TIED = ("gemma", "starcoder2")
 NAMES = tuple(LAYER)
 
@@ -132,8 +102,5 @@ def _tensors(architecture: str, size: int) -> Shapes:
     if architecture not in TIED:
         found["output.weight"] = (size, HIDDEN)
     for layer in range(LAYERS):
-        own = LAYER[architecture]
-        if architecture == "deepseek2":
-            own = {**own, **({**OF_EXPERTS, **SHARED_EXPERT} if layer else GATED)}
-        found |= {f"blk.{layer}.{name}": shape for name, shape in own.items()}
+        found |= {f"blk.{layer}.{name}": shape for name, shape in LAYER[architecture].items()}
     return found

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import gguf
 import pytest
-import torch
 from msgspec.structs import replace
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
@@ -18,7 +17,6 @@ from lacuna_model.core.errors import OtherKindError, RequestError, WeightsError
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.llama import library
 from lacuna_model.llama.library import Device, Library
 from lacuna_model.llama.loading import SPARE, LoadedLlama, gpu_layers
@@ -44,12 +42,6 @@ def test_a_file_of_another_architecture_is_read_by_libllama(tmp_path: Path) -> N
     assert isinstance(load(str(path), threads=1), LoadedLlama)
     with pytest.raises(OtherKindError, match="'granite'"):
         load(str(path), threads=1, backend=OWN)
-
-
-def test_a_file_that_our_own_layers_read_is_read_by_libllama_where_that_is_said(tmp_path: Path) -> None:
-    path = str(gguf_files.write_fim(tmp_path / "a.gguf"))
-    assert not isinstance(load(path, threads=1), LoadedLlama)
-    assert isinstance(load(path, threads=1, backend=LLAMA), LoadedLlama)
 
 
 def test_nothing_of_it_is_loaded_where_no_model_needs_it(tmp_path: Path) -> None:
@@ -86,16 +78,6 @@ def test_another_library_is_refused_in_one_line(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(WeightsError) as raised:
         Library(found)
     one_line(raised.value, "another version", library.PACKAGE)
-
-
-@pytest.mark.parametrize("part", [0.02, 0.3, 0.6, 0.9, 0.999])
-def test_a_file_that_is_cut_short_is_refused_in_one_line(tmp_path: Path, part: float) -> None:
-    data = shapes.write(tmp_path / "whole.gguf", "starcoder2").read_bytes()
-    path = tmp_path / "cut.gguf"
-    path.write_bytes(data[: int(len(data) * part)])
-    with pytest.raises(WeightsError) as raised:
-        load(str(path), threads=1, backend=LLAMA)
-    one_line(raised.value, "cut.gguf")
 
 
 ABSURD: list[dict[str, object]] = [
@@ -177,24 +159,6 @@ def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ..
         assert before.startswith(model.tokenizer.decode(written))
         assert len(before) - len(model.tokenizer.decode(written)) <= 2  # what is healed
         assert names is CODESTRAL or prompt[-1] == model.fim.middle
-
-
-def test_a_fill_that_follows_its_prompt_at_once_is_that_of_plain_passes(tmp_path: Path) -> None:
-    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *CODESTRAL])), threads=1)
-    assert isinstance(model, LoadedFim)
-    regions, options = (Region(0, 0, min_tokens=4, max_tokens=6),), DecodeOptions(deadline_ms=0, syntax=False)
-    (fill,) = Engine(model).fill(InfillRequest(tiny.CODE, regions, path="a.py", options=options)).fills
-    prompt, written = [model.fim.suffix, *model.tokenizer.encode(tiny.CODE), model.fim.prefix], list[int]()
-    ended = sorted(model.fim.ends)
-    while len(written) < 2:
-        reader = model.tracks()
-        track = reader.new()
-        track.become([*prompt, *written], 0)
-        logits = reader.logits(reader.read([[track]])[track])[-1]
-        logits[ended] = -torch.inf
-        written.append(int(logits.argmax()))
-    assert fill
-    assert fill.startswith(model.tokenizer.decode(written))
 
 
 @pytest.mark.parametrize("backend", [OWN, LLAMA])

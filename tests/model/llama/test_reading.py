@@ -94,7 +94,7 @@ def test_typing_reads_what_was_typed_and_the_near_suffix(model: LoadedLlama) -> 
 
 @pytest.mark.parametrize("near", [10_000, 8])
 def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> None:
-    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix, near=near)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim, near=near)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         finished(context.updating(tiny_fim.laid_out(model, BEFORE + typed, AFTER)))
         chain, track = context.chain(0), context.reader.new()
@@ -107,25 +107,6 @@ def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> N
             torch.testing.assert_close(told, expected, atol=0.05, rtol=0.05)
         else:  # the far suffix has not seen what was typed
             assert (told - expected).norm() / expected.norm() < 0.5
-
-
-def test_requests_beside_each_other_get_what_they_get_alone(both: tuple[LoadedFim, LoadedFim]) -> None:
-    model = both[0]
-    asked = [
-        request(tiny.CODE[31 * n :], 40, *((120,) if n % 2 else ()), path=f"{n}.py", syntax=False) for n in range(3)
-    ]
-    alone = [Engine(model).fill(one).fills for one in asked]
-    engine = Engine(model)
-    streams = {number: engine.stream(one) for number, one in enumerate(asked)}
-    found: dict[int, tuple[str, ...]] = {}
-    while streams:
-        for number, stream in list(streams.items()):
-            try:
-                next(stream)
-            except StopIteration as end:
-                found[number] = end.value.fills
-                del streams[number]
-    assert [found[number] for number in range(3)] == alone
 
 
 def num_free(own: Cells) -> int:
@@ -146,14 +127,6 @@ def read_once(model: LoadedLlama) -> None:
     reader.read([[track]])
     del reader, track
     gc.collect(0)
-
-
-def test_what_is_dropped_is_free_again(files: dict[str, Path]) -> None:
-    model = load_llama(files["qwen2"], "tiny", threads=1)
-    assert model.cells is not None
-    for _ in range(2 * cells.SEQUENCES):
-        read_once(model)
-    assert num_free(model.cells) == cells.SEQUENCES - 1  # the last one's are given back when the next pass begins
 
 
 def test_what_is_dropped_beside_a_pass_calls_nothing(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

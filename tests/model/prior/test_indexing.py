@@ -133,28 +133,12 @@ def test_the_pieces_are_the_text(text: bytes) -> None:
     assert all(0 < len(piece) <= MOST_BYTES for piece in pieces)
 
 
-def test_a_change_leaves_the_pieces_that_are_not_beside_it() -> None:
-    text = lines(5000)
-    before, after = list(cut(text)), list(cut(text[:70_000] + b"a new line\nand one more" + text[70_000:]))
-    assert len(before) > 30
-    assert len(set(after) - set(before)) <= 3
-
-
 def test_the_pieces_next_to_a_gap_come_first() -> None:
     text = lines(5000)
     pieces = nearest_first([text[:90_000], text[90_000:]])
     spans = [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces]
     distances = [min(abs(begin - 90_000), abs(end - 90_000)) for begin, end in spans]
     assert distances == sorted(distances)
-
-
-def test_after_a_jump_only_what_the_old_and_the_new_gap_cut_is_encoded() -> None:
-    text = lines(50_000)
-    opened, counting = indexed(text, len(text) // 2)
-    for place in random.Random(1).choices(range(len(text)), k=20):
-        counting.num_bytes = 0
-        opened.segments([text[:place], text[place:]])
-        assert counting.num_bytes <= 6 * MOST_BYTES
 
 
 def test_a_request_encodes_a_bounded_part_of_a_new_document_and_the_next_ones_the_rest() -> None:
