@@ -30,11 +30,9 @@ class Samples(Protocol):
     @property
     def tokens(self) -> int:
         """All tokens, with those that fill them up."""
-        ...
 
     def first(self, count: int) -> Self:
         """The first ``count`` samples, at least one."""
-        ...
 
 
 S = TypeVar("S", bound=Samples)
@@ -45,11 +43,9 @@ class Fits(Protocol):
 
     def state(self) -> dict[str, Any]:
         """What a training goes on from."""
-        ...
 
     def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
         """The sizes and the tensors of the file that the engine loads."""
-        ...
 
 
 @dataclass(slots=True)

@@ -103,7 +103,6 @@ class PackageRecord(msgspec.Struct, kw_only=True):
     downloads: dict[str, str] = {}
     files: int = 0
     bytes: int = 0
-    tokens: int | None = None
     dropped: dict[str, int] = {}
 
 
@@ -113,14 +112,12 @@ class Total(msgspec.Struct):
     packages: int = 0
     files: int = 0
     bytes: int = 0
-    tokens: int | None = None
 
 
 class Manifest(msgspec.Struct, kw_only=True):
     """The record of a whole corpus; ``totals`` are by `language/split`."""
 
     totals: dict[str, Total] = {}
-    tokenizer: str | None = None
     packages: list[PackageRecord] = []
 
     def write(self, path: Path) -> None:

@@ -1,8 +1,8 @@
 """Reads a GGUF file: its metadata, its vocabulary, and the tokens that fill in the middle."""
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,6 @@ def find_fim_tokens(
 
 _COUNT = struct.Struct("<Q")
 _ARRAY = struct.Struct("<IQ")
-# Entries of a list that is read at once.
-_MAX_SHORT = 1000
 
 
 class _GgufReader(gguf.GGUFReader):
@@ -102,31 +100,6 @@ class _GgufReader(gguf.GGUFReader):
             found.append(data[place : place + length])
             place += length
         return found
-
-
-class _LongListError(Exception):
-    """A long list begins."""
-
-
-class _Beginning(_GgufReader):
-    """Reads what stands before the first long list: the vocabulary's lists take some tenths of a second."""
-
-    def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
-        if raw_type == gguf.GGUFValueType.ARRAY and _ARRAY.unpack_from(self.data.data, orig_offs)[1] > _MAX_SHORT:
-            raise _LongListError
-        return super()._get_field_parts(orig_offs, raw_type)
-
-
-def first_texts(path: Path, names: Iterable[str]) -> list[str]:
-    """Those of some metadata fields of a GGUF file that are texts and stand before its first long list, as usual.
-
-    Raises WeightsError where the file is no GGUF file, or is damaged.
-    """
-    reader = _Beginning.__new__(_Beginning)
-    with suppress(_LongListError), _faults(path):
-        reader.__init__(path)  # type: ignore[misc]
-    found = (reader.get_field(name) for name in names)
-    return [field.contents() for field in found if field is not None and field.types == [gguf.GGUFValueType.STRING]]
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig, shape_of
-from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Linear, NativeLinear
-from lacuna_model.network.transformer import Layer, Rotations, Transformer
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Layer, Linear, NativeLinear
+from lacuna_model.network.transformer import Rotations, Transformer
 
 # The fused linears of a layer, and the projections whose rows each stacks.
 FUSED = {

@@ -9,7 +9,7 @@ attend to nothing.
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels.native import AddedRows
-from lacuna_model.network.arena import attended_in
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Placed, Spot, placed
+from lacuna_model.network.arena import PassPart, attended_in
+from lacuna_model.network.gpu_layers import GpuLayers, Placed, Spot, arena_of, placed
 from lacuna_model.network.linear import Linear
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
@@ -60,15 +60,12 @@ class Digest(Protocol):
     @property
     def width(self) -> int:
         """How many numbers are kept of a row."""
-        ...
 
     def restricted(self, logits: Tensor, early: Tensor) -> Tensor:
         """The logits [R, V], changed in place, without tokens that cannot come next; no end where it is ``early``."""
-        ...
 
     def rows(self, logits: Tensor) -> Tensor:
         """What is kept of each row of such logits: float32 [R, ``width``]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class PassRows:
 
     ids: Sequence[int]
     positions: Sequence[int]
-    parts: Sequence[ArenaRows]
+    parts: Sequence[PassPart]
     early: Sequence[bool] = ()
     added: Sequence[AddedRows] = ()
 
@@ -133,7 +130,7 @@ class Recorded:
     states: Tensor
     kept: Tensor | None
     replay: Callable[[], None] | None = None
-    logits: Tensor | None = field(default=None)
+    logits: Tensor | None = None
 
 
 class Graphs:
@@ -153,7 +150,7 @@ class Graphs:
         rows = next(size for size in ROWS if size >= count)
         where = placed(given.parts)
         length = max(LEAST_LENGTH, 1 << (where.most - 1).bit_length())
-        keys = given.parts[0].arena.keys
+        keys = arena_of(given.parts[0]).keys
         key = rows, length, keys.dtype, given.kinds, digest
         one = self._kept.pop(key, None) or self._memory(rows, keys, digest)
         # Memory of its own for every pass: the copy from it may still run when the next pass is put together.

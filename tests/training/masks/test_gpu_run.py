@@ -47,7 +47,7 @@ def test_a_piece_that_is_missing_or_damaged_is_named(there: Path) -> None:
 
 
 def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -> None:
-    words = ["--seconds", "1", "--steps", "4", "--notice", "0", "--device", "cpu", "--batches", "128"]
+    words = ["--seconds", "1", "--steps", "4", "--notice", "0", "--device", "cpu", "--batch", "128"]
     code = train.main([*words, "--slots", "4", "--rank", "2", "--out", str(tmp_path), "--place", str(there)])
     assert code == 0
     found = json.loads((tmp_path / "train.json").read_text())
@@ -55,20 +55,6 @@ def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -
     assert found["end held_out"][0] == 1.0
     config, _ = rows_file.stored(tmp_path / "masks-end.safetensors", pretended.pack().about.config)
     assert (config.slots, config.rank) == (4, 2)
-
-
-def test_the_run_goes_on_from_a_file(there: Path, tmp_path: Path) -> None:
-    words = ["--seconds", "1", "--steps", "2", "--notice", "0", "--device", "cpu", "--batches", "128"]
-    words += ["--slots", "4", "--rank", "2", "--place", str(there)]
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert train.main([*words, "--out", str(first), "--rate", "0.3"]) == 0
-    begin = first / "masks-end.safetensors"
-    assert train.main([*words, "--out", str(second), "--rate", "1e-9", "--begin", str(begin)]) == 0
-    before, after = (json.loads((folder / "train.json").read_text()) for folder in (first, second))
-    assert after["start held_out"] == before["end held_out"]
-    stored = [rows_file.stored(folder / begin.name, pretended.pack().about.config)[1] for folder in (first, second)]
-    masks, others = (rows_file.dense(one)["masks"] for one in stored)
-    assert torch.allclose(masks, others, atol=2e-3)
 
 
 def test_the_run_needs_no_package_that_reads_models_or_the_corpus() -> None:
