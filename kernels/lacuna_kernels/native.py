@@ -66,27 +66,20 @@ class AddedRows(NamedTuple):
     kind: int
 
 
-@dataclass(frozen=True, slots=True)
-class PackedPair:
-    """What some rows have added to a linear: ``high(low(x))``."""
-
-    low: PackedLinear
-    high: PackedLinear
+# What some rows have added to a linear: ``high(low(x))``.
+PackedPair = tuple[PackedLinear, PackedLinear]
 
 
 @dataclass(frozen=True, slots=True)
 class LayerParts:
-    """The parts of one layer; the norms are float32, the projections stacked to single linears.
+    """The parts of one layer: norms in float32, and by their names the four linears, with projections stacked.
 
-    ``added`` has for each kind of additions, by the names of the four linears, what rows of that kind have added.
+    ``added`` has for each kind of additions, by the names of the linears, what rows of that kind have added.
     """
 
     attn_norm: Tensor
-    qkv: PackedLinear
-    output: PackedLinear
     mlp_norm: Tensor
-    gate_up: PackedLinear
-    down: PackedLinear
+    linears: Mapping[str, PackedLinear]
     added: Sequence[Mapping[str, PackedPair]] = ()
 
 
@@ -208,16 +201,16 @@ class NativeLayers:
         self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
-        self._hidden = parts[0].output.out
-        self._width = parts[0].output.width // heads
+        output = parts[0].linears["output"]
+        self._hidden, self._width = output.out, output.width // heads
         self._structs = (Layer * len(parts))()
         for struct, part in zip(self._structs, parts, strict=True):
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
             for name in LINEARS:
-                setattr(struct, name, pointer(getattr(part, name).struct))
+                setattr(struct, name, pointer(part.linears[name].struct))
                 pairs = (Pair * len(part.added))()
                 for place, kind in enumerate(part.added):
-                    pairs[place] = Pair(pointer(kind[name].low.struct), pointer(kind[name].high.struct))
+                    pairs[place] = Pair(*(pointer(linear.struct) for linear in kind[name]))
                 setattr(struct, "added_" + name, pairs)
 
     def __call__(

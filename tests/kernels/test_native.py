@@ -20,7 +20,6 @@ from lacuna_kernels.native import (
     NativeKernels,
     NativeLayers,
     PackedLinear,
-    PackedPair,
 )
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
@@ -103,11 +102,10 @@ class Layers:
             kernels,
             [
                 LayerParts(
-                    *(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears)),
-                    [
-                        {name: PackedPair(*(part.packed for part in pair)) for name, pair in kind.items()}
-                        for kind in added
-                    ],
+                    first,
+                    second,
+                    {name: linear.packed for name, linear in linears.items()},
+                    [{name: (low.packed, high.packed) for name, (low, high) in kind.items()} for kind in added],
                 )
                 for (first, second), linears, added in zip(self.norms, self.linears, self.added, strict=True)
             ],
@@ -168,10 +166,6 @@ class Layers:
             gate, up = product(layer, "gate_up", rms_norm(x, second, EPS)).chunk(2, dim=-1)
             x = x + product(layer, "down", silu(gate) * up)
         return x
-
-
-def packed(linears: dict[str, Linear]) -> tuple[PackedLinear, PackedLinear]:
-    return linears["gate_up"].packed, linears["down"].packed
 
 
 @pytest.mark.parametrize(("head", "tail"), [(0, 0), (0, 31), (3, 32), (5, 95), (0, 300)])

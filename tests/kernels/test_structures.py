@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lacuna_kernels import empty_keys, native
-from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
+from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
 from lacuna_kernels.quantised import quantized
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, ROWS, RANK = 2, 1, 32, 64, 96, 3, 32
@@ -61,12 +61,8 @@ def test_a_linear_takes_no_input_of_another_width_and_gives_no_row_that_it_has_n
 
 def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels) -> None:
     norm, linears = torch.ones(HIDDEN), {name: linear(kernels, *sizes) for name, sizes in SIZES.items()}
-    added = {
-        name: PackedPair(linear(kernels, RANK, width), linear(kernels, out, RANK))
-        for name, (out, width) in SIZES.items()
-    }
-    parts = LayerParts(norm, linears["qkv"], linears["output"], norm, linears["gate_up"], linears["down"], [added])
-    layers = NativeLayers(kernels, [parts], HEADS, GROUPS, 1e-5)
+    added = {name: (linear(kernels, RANK, width), linear(kernels, out, RANK)) for name, (out, width) in SIZES.items()}
+    layers = NativeLayers(kernels, [LayerParts(norm, norm, linears, [added])], HEADS, GROUPS, 1e-5)
     x, turn = torch.ones(ROWS, HIDDEN), torch.ones(1, ROWS, WIDTH)
 
     def kept(count: int = ROWS, seen: range = range(ROWS)) -> KeptRows:

@@ -20,7 +20,7 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
-from lacuna_model.network.assembly import FUSED
+from lacuna_model.network.assembly import FUSED, fused_shape
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.linear import EDIT, INFILL, MASKS, Linear, MaskRows, Pair, from_codes, quantize_rows
@@ -63,17 +63,10 @@ def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None, *,
 
 def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
     """The name and shape [out, in] of every linear of the additions: ``low`` and ``high`` of each of a model's own."""
-    hidden, wide = model.hidden_size, model.intermediate_size
-    queries, keys = model.num_heads * model.head_dim, model.num_kv_heads * model.head_dim
-    shapes = {
-        "qkv": (queries + 2 * keys, hidden),
-        "output": (hidden, queries),
-        "gate_up": (2 * wide, hidden),
-        "down": (hidden, wide),
-    }
     found = {}
     for index in range(model.num_layers):
-        for name, (outputs, inputs) in shapes.items():
+        for name in FUSED:
+            outputs, inputs = fused_shape(name, model)
             found[f"layers.{index}.{name}.low"] = (rank, inputs)
             found[f"layers.{index}.{name}.high"] = (outputs, rank)
     return found

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.structures import LINEARS, WIDTH
 from lacuna_model.core.context import finished
 from lacuna_model.network import gpu_layers, linear
 from lacuna_model.network.arena import Arena, PassPart, Rotation
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import GpuLayers, additions
-from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
+from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, cuda_graph
 from lacuna_model.network.linear import Layer, LayerAdditions, Linear, MaskRows, NativeLinear, Pair, WithAdditions
 
 
@@ -143,7 +143,7 @@ class Transformer:
         """
         added, masked = self._added(ids, parts), any(token < 0 for token in ids)
         if self._graphs is not None and len(ids) <= ROWS[-1] and gpu_layers.takes(parts):
-            return self._graphs.read(PassRows(ids, positions, parts, early, added), digest)
+            return self._graphs.read(ids, positions, parts, early, added, digest)
         device = self.final_norm.device
         x = self.embedded(torch.tensor([ids], device=device), masked)
         places = torch.tensor(positions, device=device)
@@ -347,29 +347,17 @@ def _kept(part: PassPart, arena: Arena) -> KeptRows:
 
 def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:
     """The additions in the kernels' form; empty where they differ, so that no row may have them."""
-    pairs = {name: (pair.low, pair.high) for name, pair in added.items()}
     return {
-        name: PackedPair(low.packed, high.packed)
-        for name, (low, high) in pairs.items()
-        if isinstance(low, NativeLinear) and isinstance(high, NativeLinear)
+        name: (pair.low.packed, pair.high.packed)
+        for name, pair in added.items()
+        if isinstance(pair.low, NativeLinear) and isinstance(pair.high, NativeLinear)
     }
 
 
 def _parts(layer: Layer, added: Sequence[Mapping[str, PackedPair]]) -> LayerParts | None:
     """A layer in the kernels' form: native linears, float32 norms, none for query and key; None where it differs."""
-    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
-    if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
+    linears = {name: one.packed for name in LINEARS if isinstance(one := getattr(layer, name), NativeLinear)}
+    is_wide = {layer.attn_norm.dtype, layer.mlp_norm.dtype} == {torch.float32}
+    if layer.q_norm is not None or not is_wide or len(linears) < len(LINEARS):
         return None
-    if not (isinstance(qkv, NativeLinear) and isinstance(output, NativeLinear)):
-        return None
-    if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
-        return None
-    return LayerParts(
-        layer.attn_norm,
-        qkv.packed,
-        output.packed,
-        layer.mlp_norm,
-        gate_up.packed,
-        down.packed,
-        [kind for kind in added if kind],
-    )
+    return LayerParts(layer.attn_norm, layer.mlp_norm, linears, [kind for kind in added if kind])
