@@ -98,15 +98,10 @@ def llama_cpp_reading(path: Path) -> Encode:
     return encode
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_ids_of_a_file_equal_those_of_llama_cpp(file: Path, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
-    text = file.read_bytes().decode()
+@pytest.mark.parametrize("name", [*TEXTS, *FILES], ids=str)
+def test_ids_of_a_text_equal_those_of_llama_cpp(name: str | Path, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
+    text = TEXTS[name] if isinstance(name, str) else name.read_bytes().decode()
     assert real_tokenizer.encode(text) == llama_cpp(text)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_ids_of_a_text_equal_those_of_llama_cpp(name: str, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
-    assert real_tokenizer.encode(TEXTS[name]) == llama_cpp(TEXTS[name])
 
 
 PIECES = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
