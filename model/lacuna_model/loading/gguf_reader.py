@@ -147,13 +147,6 @@ class GgufReader:
             raise WeightsError(f"{self.path} has no list of texts in the metadata field {name!r}")
         return found
 
-    def integers(self, name: str) -> list[int] | None:
-        """A metadata field that is a list of integers, or None; raises WeightsError where it is something else."""
-        found = self.optional(name)
-        if found is not None and not (isinstance(found, list) and all(isinstance(one, int) for one in found)):
-            raise WeightsError(f"{self.path} has no list of integers in the metadata field {name!r}")
-        return found
-
     def number(self, name: str, default: float | None = None) -> Any:
         """A metadata field that is one number, or ``default``; raises WeightsError where there is neither."""
         found = self.optional(name)
@@ -211,9 +204,9 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
         said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
         raise OtherKindError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
     tokens = file.texts("tokenizer.ggml.tokens")
-    kinds: Sequence[int] = file.integers("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
+    kinds = file.optional("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
     pairs = [merge.split(" ", 1) for merge in file.texts("tokenizer.ggml.merges")]
-    if len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
+    if not isinstance(kinds, list) or len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
         raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again")
     spelled = byte_alphabet().keys()
     special = {i for i, token in enumerate(tokens) if kinds[i] in NO_TEXT or not spelled >= set(token)}

@@ -121,12 +121,14 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
         tensors = {name: _wider(name, tensor, more) for name, tensor in tensors.items()}
     device = base.final_norm.device
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    pairs = {
-        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels) for name in (name, name[:-3] + "high")))
-        for name in additions(base.config, config.rank)
-        if name.endswith(".low")
-    }
-    layers = [{name: pairs[f"layers.{index}.{name}"] for name in FUSED} for index in range(config.layers)]
+
+    def linear(name: str) -> Linear:
+        return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+
+    layers = [
+        {name: Pair(*(linear(f"layers.{index}.{name}.{part}") for part in ("low", "high"))) for name in FUSED}
+        for index in range(config.layers)
+    ]
     if config.kind != MASKS:
         return base.with_additions(config.kind, layers, kernels)
     return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
@@ -137,10 +139,6 @@ def _wider(name: str, tensor: Tensor, more: int) -> Tensor:
     if name.endswith((".low", ".low.scale")):
         return F.pad(tensor, (*[0] * (2 * tensor.ndim - 1), more))
     return F.pad(tensor, (0, more)) if name.endswith(".high") else tensor
-
-
-def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
-    return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
 
 
 def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

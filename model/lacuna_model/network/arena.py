@@ -195,11 +195,6 @@ class Arena:
         """What attention multiplies."""
         return attended_in(self.keys.dtype)
 
-    @property
-    def is_bfloat16(self) -> bool:
-        """Whether keys are in bfloat16, which the kernels in C require."""
-        return self.keys.dtype is torch.bfloat16
-
     def reserve(self, rows: int) -> None:
         """Grow to at least ``rows`` rows in total; the contents are kept."""
         capacity = self.keys.shape[2]

@@ -193,7 +193,7 @@ class Transformer:
 
     def _in_native_form(self, x: Tensor, parts: Sequence[PassPart]) -> list[KeptRows]:
         """The parts in the native kernels' form; none where these cannot have them."""
-        arenas = [part.store for part in parts if part.store is not None and part.store.is_bfloat16]
+        arenas = [part.store for part in parts if part.store is not None and part.store.keys.dtype is torch.bfloat16]
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:
             return []
         return [_kept(part, one) for part, one in zip(parts, arenas, strict=True)]
@@ -203,6 +203,7 @@ class Transformer:
     ) -> Generator[None, None, Tensor]:
         """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
+        repeats = self.config.num_heads // self.config.num_kv_heads
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
         rotations: list[Rotation | None] = []
@@ -215,7 +216,8 @@ class Transformer:
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
                 keys, values = (key, value) if part.store is None else part.store.exchange(index, key, value)
                 if not index:
-                    folded.append(self._folded(part.shown(range(keys.shape[2]), keys.device), keys.dtype))
+                    mask = part.shown(range(keys.shape[2]), keys.device)
+                    folded.append(None if mask is None else fold_mask(mask, repeats, keys.dtype))
                     moved = part.moved
                     rotations.append(None if moved is None else moved.rotation(self.rotations.cos, self.rotations.sin))
                 if (rotation := rotations[place]) is not None:
@@ -223,9 +225,6 @@ class Transformer:
                 mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
-
-    def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
-        return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
 
     def with_masks(
         self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
