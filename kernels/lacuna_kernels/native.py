@@ -201,6 +201,8 @@ class NativeLayers:
         self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
+        ranks = {low.out for kind in parts[0].added for low, _ in kind.values()}
+        structures.require(len(ranks) <= 1, f"additions of the ranks {ranks}")
         output = parts[0].linears["output"]
         self._hidden, self._width = output.out, output.width // heads
         self._structs = (Layer * len(parts))()

@@ -320,18 +320,12 @@ static void run_layer(const Step *step) {
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
- * them. The parts hold all rows, in order. Returns 0, or 1 if memory runs out. */
+ * them. The parts hold all rows, in order. All pairs have the same `low->out`. Returns 0, or 1 if memory runs out. */
 EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
                          int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
-    int64_t rank = 0;
-    for (int64_t s = 0; s < rows->num_spans; s++) {
-        const Pair *pair = layers->added_qkv + rows->spans[s].kind; /* all pairs of a kind have the same rank */
-        if (rank < pair->low->out)
-            rank = pair->low->out;
-    }
-    int64_t lowered = count * rank * 4;
+    int64_t rank = rows->num_spans ? layers->added_qkv->low->out : 0, lowered = count * rank * 4;
     Between between = {.scores_stride = 0};
     for (int64_t p = 0; p < num_parts; p++) {
         Cache cache = seen(parts + p, 0);

@@ -1,5 +1,6 @@
 """Reads a model's own chat template (Jinja, in its GGUF file or folder) and turns messages into tokens with it."""
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChatMessage
-from lacuna_model.loading.chat_rendering import Rendered, Task, render
+from lacuna_model.loading.chat_rendering import COSTLY, Rendered, Task, render
 from lacuna_model.loading.checkpoint import added_tokens, tokenizer_settings
 from lacuna_model.loading.gguf_reader import CHAT_TEMPLATE, GgufReader
 from lacuna_model.tokenizer import Tokenizer
@@ -32,6 +33,7 @@ class ChatTemplate:
         self._parts = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._names = names or {}
         self._rendered = lru_cache(RENDERED_KEPT)(self._render)
+        self._too_many = math.inf  # messages, for which the template took too much
 
     def tokens(self, messages: Sequence[ChatMessage], tokenizer: Tokenizer) -> list[int]:
         """The prompt of a chat, up to where the assistant's next message begins.
@@ -39,7 +41,11 @@ class ChatTemplate:
         Special tokens come from the template alone; what looks like one in a message is read as plain text. Raises
         RequestError where the template refuses the messages, or takes too much time or memory.
         """
-        rendered = self._rendered(tuple(one.role for one in messages))
+        roles = tuple(one.role for one in messages)
+        # What took too much is not tried again with as many messages, or more.
+        rendered = Rendered(refusal=COSTLY) if len(roles) >= self._too_many else self._rendered(roles)
+        if rendered.refusal == COSTLY:
+            self._too_many = min(self._too_many, len(roles))
         if rendered.refusal:
             raise RequestError(f"the model's chat template refuses the messages: {rendered.refusal}")
         text = rendered.text

@@ -7,7 +7,9 @@ from tests.model.gguf_files import write
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage
+from lacuna_model.loading import chat
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
+from lacuna_model.loading.chat_rendering import Rendered, Task
 from lacuna_model.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
@@ -69,6 +71,28 @@ def test_a_template_that_takes_too_much_or_fails_is_refused_in_one_line(named: s
         ChatTemplate(GREEDY[named], SPECIALS).tokens([ChatMessage("user", "x")], TOKENIZER)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+def test_a_template_that_took_too_much_is_not_tried_again_with_as_many_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+    render = chat.render
+
+    def counted(task: Task) -> Rendered:
+        tried.append(len(task.messages))
+        return render(task)
+
+    monkeypatch.setattr(chat, "render", counted)
+    template = ChatTemplate("{% if messages|length > 1 %}" + GREEDY["time"] + "{% endif %}", SPECIALS)
+    said = []
+    for roles in (("user", "user"), ("user", "user"), ("user", "assistant", "user")):
+        with pytest.raises(RequestError, match="takes too much") as caught:
+            template.tokens([ChatMessage(role, "x") for role in roles], TOKENIZER)
+        said.append(str(caught.value))
+    assert template.tokens([ChatMessage("user", "x")], TOKENIZER) == []
+    assert tried == [2, 1]
+    assert len(set(said)) == 1
 
 
 @pytest.mark.parametrize("content", ["[", '{"chat_template": 1, "added_tokens_decoder": 3}', "{" * 20_000])
