@@ -1,4 +1,4 @@
-"""Attention, RMSNorm, rotary, products of few rows and unmask: one function each, its plain form in ``reference``.
+"""Attention, RMSNorm, rotary, products of few rows and unmask: a function each, its plain form in ``reference``.
 
 This package imports nothing of the others.
 """
@@ -14,9 +14,9 @@ from lacuna_kernels.operations import (
     likeliest,
     product,
     rms_norm,
-    rotary,
     unmask,
 )
+from lacuna_kernels.reference import rotary
 
 __all__ = [
     "MAX_ROWS",

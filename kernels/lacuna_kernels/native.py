@@ -28,7 +28,6 @@ from lacuna_kernels.structures import (
     BLOCK_BYTES,
     LINEARS,
     SIGNATURES,
-    WIDTH,
     Arena,
     Layer,
     Linear,
@@ -67,27 +66,20 @@ class AddedRows(NamedTuple):
     kind: int
 
 
-@dataclass(frozen=True, slots=True)
-class PackedPair:
-    """What some rows have added to a linear: ``high(low(x))``."""
-
-    low: PackedLinear
-    high: PackedLinear
+# What some rows have added to a linear: ``high(low(x))``.
+PackedPair = tuple[PackedLinear, PackedLinear]
 
 
 @dataclass(frozen=True, slots=True)
 class LayerParts:
-    """The parts of one layer; the norms are float32, the projections stacked to single linears.
+    """The parts of one layer: norms in float32, and by their names the four linears, with projections stacked.
 
-    ``added`` has for each kind of additions, by the names of the four linears, what rows of that kind have added.
+    ``added`` has for each kind of additions, by the names of the linears, what rows of that kind have added.
     """
 
     attn_norm: Tensor
-    qkv: PackedLinear
-    output: PackedLinear
     mlp_norm: Tensor
-    gate_up: PackedLinear
-    down: PackedLinear
+    linears: Mapping[str, PackedLinear]
     added: Sequence[Mapping[str, PackedPair]] = ()
 
 
@@ -117,14 +109,12 @@ class NativeKernels:
     def packed(self, codes: Tensor) -> Tensor:
         """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
-        structures.codes(codes, torch.int8)
         self.call("lacuna_pack", codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
     def packed_blocks(self, weight: FourBitWeight) -> Tensor:
         """A 4-bit weight in the order of this machine's instructions, uint8 [out, bytes of an output]."""
         parts = FourBitWeight(*(part.contiguous() for part in weight))
-        structures.four_bit(parts)
         out, width = parts.codes.shape
         packed = torch.empty((out, -(-width // BLOCK) * BLOCK_BYTES), dtype=torch.uint8)
         self.call("lacuna_pack_blocks", *(part.data_ptr() for part in parts), out, width, packed.data_ptr())
@@ -159,7 +149,6 @@ class NativeKernels:
 
     def first(self, linear: PackedLinear, count: int) -> PackedLinear:
         """The first ``count`` outputs of a linear, a multiple of ``WIDTH``; it shares the linear's memory."""
-        structures.require(0 < count <= linear.out and count % WIDTH == 0, f"the first {count} of {linear.out} outputs")
         whole = linear.struct
         struct = Linear(
             whole.blocks, whole.weight, whole.scale, whole.bias, whole.width, count, min(whole.small, count)
@@ -190,28 +179,6 @@ class KeptRows:
     mask: FoldedMask | None
     runs: NDArray[np.int64] | None = None
 
-    def check(self, layers: int, groups: int, width: int, turns: int) -> None:
-        """Raise ValueError where the rows are not those of so many layers, groups, columns and angles."""
-        expected = (layers, groups, self.keys.shape[2], width)
-        for name, kept in (("keys", self.keys), ("values", self.values)):
-            fits = kept.dtype is torch.bfloat16 and tuple(kept.shape) == expected and kept.device.type == "cpu"
-            structures.require(fits, f"{name} {kept.dtype} {list(kept.shape)}, expected {list(expected)}")
-        by_column = self.keys.stride(2) == self.values.stride(3) == 1
-        structures.require(by_column, "keys that are not laid out by column, or values that are not by row")
-        start, stop = self.seen.start, self.seen.stop
-        inside = 0 < self.count <= stop - start and start >= 0 and stop <= expected[2]
-        structures.require(inside, f"{self.count} rows at {self.seen} of {expected[2]}")
-        if self.mask is not None:
-            seen = stop - start
-            structures.tensor("the mask", self.mask.added.flatten(0, -2), torch.bfloat16, (self.count, seen))
-            structures.require(0 <= self.mask.start <= seen, f"a mask that begins at {self.mask.start} of {seen}")
-        if self.runs is not None:
-            ends, turned = self.runs.T
-            in_order = len(ends) > 0 and ends[0] > 0 and ends[-1] == stop - start and bool((np.diff(ends) > 0).all())
-            is_int64 = self.runs.dtype == np.int64 and self.runs.flags.c_contiguous
-            known = bool(((turned >= 0) & (turned < turns)).all())
-            structures.require(in_order and is_int64 and known, f"runs {self.runs.tolist()} of {stop - start} keys")
-
     def part(self, first: int, layer: int) -> Part:
         """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
         strides = (*_strides(self.keys, 0, 1, 3), *_strides(self.values, 0, 1, 2))
@@ -234,16 +201,18 @@ class NativeLayers:
         self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
-        self._hidden = parts[0].output.out
-        self._width = _head_width(parts, heads, groups)
+        ranks = {low.out for kind in parts[0].added for low, _ in kind.values()}
+        structures.require(len(ranks) <= 1, f"additions of the ranks {ranks}")
+        output = parts[0].linears["output"]
+        self._hidden, self._width = output.out, output.width // heads
         self._structs = (Layer * len(parts))()
         for struct, part in zip(self._structs, parts, strict=True):
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
             for name in LINEARS:
-                setattr(struct, name, pointer(getattr(part, name).struct))
+                setattr(struct, name, pointer(part.linears[name].struct))
                 pairs = (Pair * len(part.added))()
                 for place, kind in enumerate(part.added):
-                    pairs[place] = Pair(pointer(kind[name].low.struct), pointer(kind[name].high.struct))
+                    pairs[place] = Pair(*(pointer(linear.struct) for linear in kind[name]))
                 setattr(struct, "added_" + name, pairs)
 
     def __call__(
@@ -295,41 +264,18 @@ class NativeLayers:
         return x
 
     def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], added: Sequence[AddedRows]) -> None:
-        rows, kinds, end = len(x), len(self._parts[0].added), 0
-        for span in added:
-            fits = end <= span.first < span.first + span.rows <= rows and 0 <= span.kind < kinds
-            structures.require(fits, f"additions {span} behind row {end} of {rows}, with {kinds} kinds")
-            end = span.first + span.rows
+        """Raise ValueError for what the kernels would read or write beyond tensors."""
+        rows, kinds = len(x), len(self._parts[0].added)
         structures.tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
-            structures.tensor(name, rotation, torch.float32, (max(len(cos), 1), rows, self._width))
+            structures.tensor(name, rotation, torch.float32, (len(cos), rows, self._width))
+        fits = all(span.first + span.rows <= rows and span.kind < kinds for span in added)
+        structures.require(fits, f"additions {added} to {rows} rows, with {kinds} kinds")
         structures.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
         for one in kept:
-            one.check(len(self._parts), self._shape[1], self._width, len(cos))
-
-
-def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
-    """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
-    shapes = [[_shape(getattr(part, name)) for name in LINEARS] for part in parts]
-    structures.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
-    added = [[_added_shapes(kind) for kind in part.added] for part in parts]
-    structures.require(all(kinds == added[0] for kinds in added), "layers with several additions")
-    for pairs in added[0]:
-        structures.require(pairs == added[0][0], "additions of several ranks")
-        structures.pairs(pairs, shapes[0])
-    hidden = parts[0].output.out
-    norms = [(part.attn_norm, part.mlp_norm) for part in parts]
-    widths = [structures.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
-    return widths[0]
-
-
-def _added_shapes(added: Mapping[str, PackedPair]) -> list[tuple[int, int, int, int]]:
-    pairs = [added[name] for name in LINEARS if name in added]
-    return [(*_shape(one.low), *_shape(one.high)) for one in pairs]
-
-
-def _shape(linear: PackedLinear) -> tuple[int, int]:
-    return linear.out, linear.width
+            start, stop, room = one.seen.start, one.seen.stop, min(one.keys.shape[2], one.values.shape[2])
+            inside = 0 <= start <= stop - one.count and stop <= room
+            structures.require(inside, f"{one.count} rows at {one.seen} of {room}")
 
 
 def _strides(tensor: Tensor, *dimensions: int) -> list[int]:

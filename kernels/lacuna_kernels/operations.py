@@ -1,4 +1,4 @@
-"""Attention, RMSNorm, rotary, products of few rows, and unmask: each in the form that is fastest on the device.
+"""Attention, RMSNorm, products of few rows, and unmask: each in the form that is fastest on the device.
 
 Query heads that share a key head are folded side by side as rows, so that each key is read once. ``fold_mask`` brings a
 mask into that form once per pass, not once per layer.
@@ -34,15 +34,6 @@ def add_rms_norm(x: Tensor, update: Tensor, weight: Tensor, eps: float) -> tuple
 
         return fused(x, update, weight, eps)
     return reference.add_rms_norm(x, update, weight, eps)
-
-
-def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """As :func:`lacuna_kernels.reference.rotary`."""
-    if gpu.takes(x):
-        from lacuna_kernels.gpu.elementwise import rotary as fused
-
-        return fused(x, cos, sin)
-    return reference.rotary(x, cos, sin)
 
 
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:

@@ -6,7 +6,7 @@ from ctypes import POINTER, Structure, c_float, c_int, c_int64, c_void_p
 import torch
 from torch import Tensor
 
-from lacuna_kernels.quantised import BLOCK, GROUP, FourBitWeight
+from lacuna_kernels.quantised import BLOCK, GROUP
 
 
 class Linear(Structure):
@@ -99,9 +99,6 @@ SIGNATURES = {
 WIDTH = 32
 # Bytes of a packed 4-bit weight for every ``BLOCK`` inputs of an output (``Block`` in ``csrc/linear.h``).
 BLOCK_BYTES = 152
-# A row of so many floats, and a tile of keys of so wide a head, are on the stack of a thread (``quantize_norm`` in
-# ``csrc/linear.h``, ``score`` in ``csrc/attention.h``).
-WIDEST_ROW, WIDEST_HEAD = 32_768, 512
 
 
 def require(holds: bool, what: str) -> None:
@@ -118,70 +115,15 @@ def tensor(name: str, given: Tensor, dtype: torch.dtype, shape: Sequence[int]) -
         raise ValueError(f"the kernels cannot read this: {name} is {found}, expected {dtype} {list(shape)}")
 
 
-def sizes(out: int, width: int, of: int = WIDTH) -> None:
-    """The outputs and inputs of a linear."""
-    require(out % WIDTH == 0 and width > 0 and width % of == 0, f"a linear of {out} outputs and {width} inputs")
-
-
-def codes(given: Tensor, dtype: torch.dtype) -> None:
-    """8-bit codes [out, in]."""
-    require(given.ndim == 2, f"codes of {given.ndim} dimensions")
-    sizes(*given.shape)
-    tensor("the codes", given, dtype, given.shape)
-
-
-def four_bit(weight: FourBitWeight) -> None:
-    """A weight in 4 bit."""
-    require(weight.codes.ndim == 2, f"codes of {weight.codes.ndim} dimensions")
-    out, width = weight.codes.shape
-    sizes(out, width, 2 * GROUP)
-    for name, columns in (("codes", width), ("scale", width // GROUP), ("minimum", width // GROUP)):
-        tensor(name, getattr(weight, name), torch.uint8, (out, columns))
-    for name in ("step", "lift"):
-        tensor(name, getattr(weight, name), torch.float32, (out, -(-width // BLOCK)))
-
-
 def linear(packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None) -> None:
     """A packed linear, its first outputs in 4 bit if it has ``blocks``."""
-    codes(packed, torch.uint8)
-    large, width = packed.shape
+    require(packed.ndim == 2, f"codes of {packed.ndim} dimensions")
+    (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
+    whole = large % WIDTH == small % WIDTH == 0 and width % (2 * GROUP if small else WIDTH) == 0
+    require(whole and width > 0 and small + large > 0, f"a linear of {small} and {large} outputs and {width} inputs")
+    tensor("the codes", packed, torch.uint8, packed.shape)
     tensor("the scale", scale, torch.float32, (large,))
-    small = 0
     if blocks is not None:
-        small = len(blocks)
-        sizes(small, width, 2 * GROUP)
         tensor("the blocks", blocks, torch.uint8, (small, -(-width // BLOCK) * BLOCK_BYTES))
-    require(small + large > 0, "a linear without outputs")
     if bias is not None:
         tensor("the bias", bias, torch.float32, (small + large,))
-
-
-def pairs(given: Sequence[tuple[int, int, int, int]], linears: Sequence[tuple[int, int]]) -> None:
-    """Additions to the linears of a layer, of ``linears`` outputs and inputs: one each, all of the same rank.
-
-    An addition is given as the outputs and inputs of its low part, then those of its high part.
-    """
-    rank = given[0][0] if given else 0
-    require(0 < rank <= WIDEST_ROW, f"additions of rank {rank}")
-    expected = [(rank, width, out, rank) for out, width in linears]
-    require(list(given) == expected, f"additions {list(given)}, expected {expected}")
-
-
-def head_width(
-    heads: int, groups: int, norms: Sequence[Tensor], linears: Sequence[tuple[int, int]], hidden: int
-) -> int:
-    """The width of a head in a layer whose sizes fit together.
-
-    ``linears`` are the outputs and inputs of the linears for queries, keys and values, for the output of attention, for
-    gate and up, and for down.
-    """
-    (_, mixed), (_, inner) = linears[1], linears[3]
-    require(groups > 0 and heads > 0 and heads % groups == 0, f"{heads} heads with {groups} keys")
-    width = mixed // heads
-    require(width % WIDTH == 0 and 0 < width <= WIDEST_HEAD, f"heads of width {width}")
-    require(0 < hidden <= WIDEST_ROW, f"rows of width {hidden}")
-    expected = [((heads + 2 * groups) * width, hidden), (hidden, heads * width), (2 * inner, hidden), (hidden, inner)]
-    require(list(linears) == expected, f"a layer of linears {list(linears)}, expected {expected}")
-    for norm in norms:
-        tensor("a norm", norm, torch.float32, (hidden,))
-    return width

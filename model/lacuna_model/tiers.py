@@ -163,8 +163,4 @@ def _predicted_ms(tier: Tier, layout: Layout) -> float:
     model, cache = tier.model, tier.session.cache
     assert isinstance(model, LoadedFim)
     assert isinstance(cache, FimContext)
-    return model.costs.reading_ms(cache.missing(layout)) + _line_ms(model)
-
-
-def _line_ms(model: LoadedFim) -> float:
-    return PASSES * model.costs.ms(ROWS)
+    return model.costs.reading_ms(cache.missing(layout)) + PASSES * model.costs.ms(ROWS)

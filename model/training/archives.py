@@ -131,17 +131,14 @@ def fetch(package: Package, folder: Path, get: Callable[[Path], None]) -> tuple[
     the registry has no such package, else DownloadError.
     """
     kept = folder / package.source / f"{package.name.replace('/', '-')}-{package.version.replace('<', 'before-')}"
-    try:
-        if not kept.is_dir():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder) as scratch:
-                files = Path(scratch) / "files"
-                files.mkdir()
-                get(files)
-                os.replace(files, kept)
-        return tuple(sorted(path for path in kept.iterdir() if path.is_file()))
-    except OSError as error:
-        raise DownloadError(f"{kept}: cannot keep the download: {error.strerror}") from error
+    if not kept.is_dir():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder) as scratch:
+            files = Path(scratch) / "files"
+            files.mkdir()
+            get(files)
+            os.replace(files, kept)
+    return tuple(sorted(path for path in kept.iterdir() if path.is_file()))
 
 
 def run(command: Sequence[str], folder: Path, absent: re.Pattern[str]) -> None:

@@ -73,7 +73,9 @@ def benchmarks_of(
     for job in _fetch_all([one for one in packages if one.role is Role.BENCHMARK], sources, downloads):
         if not job.paths:
             raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
-        _read_benchmark(found, job.paths)
+        for path in job.paths:
+            for name, data in read_archive(path, lambda name: name.endswith((".jsonl", ".jsonl.gz"))):
+                found.add_lines(gzip.decompress(data) if name.endswith(".gz") else data)
     return found
 
 
@@ -132,9 +134,3 @@ def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Registry], fol
             yield from pool.map(fetch_one, packages)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _read_benchmark(benchmarks: Benchmarks, paths: Sequence[Path]) -> None:
-    for path in paths:
-        for name, data in read_archive(path, lambda name: name.endswith((".jsonl", ".jsonl.gz"))):
-            benchmarks.add_lines(gzip.decompress(data) if name.endswith(".gz") else data)

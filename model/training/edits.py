@@ -179,7 +179,7 @@ def make(
 ) -> list[EditRecord]:
     """Writes `edits/SPLIT/SOURCE-NAME.jsonl.zst` of each package, from so many ``releases``, and a line of the ledger.
 
-    Packages that the ledger has are left as they are. Raises CorpusError where the ledger cannot be read or written.
+    Packages that the ledger has are left as they are. Raises CorpusError where the ledger is damaged.
     """
     wanted = [one for one in packages if one.source in sources and one.role in SPLITS]
     found = read_ledger(out / LEDGER)
@@ -195,7 +195,8 @@ def make(
             with DocumentWriter(path_of(out, package)) as writer:
                 for one in made:
                     writer.write(one)
-        _add(out / LEDGER, record)
+        with (out / LEDGER).open("ab") as stream:
+            stream.write(msgspec.json.encode(record) + b"\n")
         found.append(record)
     if progress:
         progress(len(wanted), len(wanted), "done")
@@ -209,21 +210,12 @@ def path_of(out: Path, package: Package) -> Path:
 
 
 def read_ledger(path: Path) -> list[EditRecord]:
-    """The records of a ledger, none where there is no such file; raises CorpusError where it cannot be read."""
+    """The records of a ledger, none where there is no such file; raises CorpusError where it is damaged."""
     try:
         lines = path.read_bytes().splitlines() if path.exists() else []
         return [msgspec.json.decode(line, type=EditRecord) for line in lines]
-    except (OSError, msgspec.MsgspecError) as error:
+    except msgspec.MsgspecError as error:
         raise CorpusError(f"{path}: the ledger cannot be read: {error}") from error
-
-
-def _add(path: Path, record: EditRecord) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as stream:
-            stream.write(msgspec.json.encode(record) + b"\n")
-    except OSError as error:
-        raise CorpusError(f"{path}: the ledger cannot be written: {error.strerror}") from error
 
 
 def _examples(

@@ -1,9 +1,9 @@
 """Prompts in fill-in-the-middle form, and batches of them, made by a thread while the device works."""
 
 import math
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
 
@@ -18,7 +18,6 @@ PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS = (32, 384), (0, 160), (16, 128)
 LEAST_TOKENS = PREFIX_TOKENS[0] + FILL_TOKENS[0]
 # Prompts are filled up to a multiple of so many tokens.
 STEP = 64
-WAIT_S = 0.2
 
 
 def prompt(tokens: Sequence[int], fim: FimTokens, rng: Random) -> list[int]:
@@ -120,33 +119,17 @@ def _filled(ids: Sequence[int], length: int, value: int) -> Tensor:
 
 def ahead(batches: Iterable[Batch], device: torch.device, count: int = 4) -> Generator[Batch, None, None]:
     """The batches on a device; a thread makes up to ``count`` before they are asked for. Its errors are raised here."""
-    made: queue.Queue[Batch | BaseException | None] = queue.Queue(count)
-    ended = threading.Event()
+    source = iter(batches)
 
-    def put(one: Batch | BaseException | None) -> None:
-        while not ended.is_set():
-            try:
-                return made.put(one, timeout=WAIT_S)
-            except queue.Full:
-                continue
+    def made() -> Batch | None:
+        one = next(source, None)
+        return None if one is None else one.to(device)
 
-    def work() -> None:
-        try:
-            for batch in batches:
-                put(batch.to(device))
-                if ended.is_set():
-                    return
-            put(None)
-        except BaseException as error:
-            put(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    thread = ThreadPoolExecutor(1)
     try:
-        while (one := made.get()) is not None:
-            if isinstance(one, BaseException):
-                raise one
+        waiting = deque(thread.submit(made) for _ in range(count))
+        while (one := waiting.popleft().result()) is not None:
+            waiting.append(thread.submit(made))
             yield one
     finally:
-        ended.set()
-        thread.join()
+        thread.shutdown(cancel_futures=True)

@@ -1,5 +1,6 @@
 """Recognises permissive licences in SPDX expressions, classifiers, free text and Debian's ``debian/copyright``."""
 
+import ast
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator
@@ -69,7 +70,8 @@ _COPYLEFT = re.compile(
     r"GNU (Lesser |Library |Affero )?General Public Licen[sc]e|\b[AL]?GPL ?v?[23]\b|Mozilla Public Licen[sc]e"
     r"|SPDX-License-Identifier:\s*\(?(?P<copyleft>[AL]?GPL|MPL|EPL|CDDL|EUPL|CC-BY-(NC|SA))|Business Source Licen[sc]e"
 )
-_TOKEN = re.compile(r"\(|\)|\bAND\b|\bOR\b|\bWITH\b|[\w.+-]+", re.IGNORECASE)
+_TOKEN = re.compile(r"\(|\)|[\w.+-]+")
+_EXCEPTION = re.compile(r"\bWITH\s+[\w.+-]+", re.IGNORECASE)
 _HEADER_CHARACTERS = 4000
 
 
@@ -119,38 +121,24 @@ def _licence_of_body(text: str) -> str | None:
 
 def _permits(expression: str) -> bool:
     """Evaluates an SPDX expression: AND needs every part to be permissive, OR needs one."""
-    tokens = _TOKEN.findall(expression.replace("/", " OR "))
-    value, rest = _disjunction(tokens)
-    return value and not rest
-
-
-def _disjunction(tokens: list[str]) -> tuple[bool, list[str]]:
-    value, tokens = _conjunction(tokens)
-    while tokens and tokens[0].upper() == "OR":
-        right, tokens = _conjunction(tokens[1:])
-        value = value or right
-    return value, tokens
-
-
-def _conjunction(tokens: list[str]) -> tuple[bool, list[str]]:
-    value, tokens = _term(tokens)
-    while tokens and tokens[0].upper() == "AND":
-        right, tokens = _term(tokens[1:])
-        value = value and right
-    return value, tokens
-
-
-def _term(tokens: list[str]) -> tuple[bool, list[str]]:
-    if not tokens:
-        return False, tokens
-    if tokens[0] == "(":
-        value, tokens = _disjunction(tokens[1:])
-        closed = bool(tokens) and tokens[0] == ")"
-        return value and closed, tokens[1:]
-    value = tokens[0].lower() in _PERMISSIVE
     # An exception ("WITH LLVM-exception") only grants further rights.
-    skip = 3 if len(tokens) > 2 and tokens[1].upper() == "WITH" else 1
-    return value, tokens[skip:]
+    words = _TOKEN.findall(_EXCEPTION.sub("", expression.replace("/", " OR ")))
+    known = {"AND": "and", "OR": "or", "(": "(", ")": ")"}
+    said = " ".join(known.get(word.upper(), str(word.lower() in _PERMISSIVE)) for word in words)
+    try:
+        return _holds(ast.parse(said, mode="eval").body)
+    except SyntaxError:
+        return False
+
+
+def _holds(node: ast.expr) -> bool:
+    """The value of True and False joined by "and" and "or"; False for anything else."""
+    match node:
+        case ast.BoolOp(ast.And(), values):
+            return all(map(_holds, values))
+        case ast.BoolOp(ast.Or(), values):
+            return any(map(_holds, values))
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 # Debian's short names that differ from SPDX's, with their replacements.

@@ -1,7 +1,7 @@
 """The loop of a training: steps for a given time, notices, and the folder that it goes on from."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -30,26 +30,12 @@ class Samples(Protocol):
     @property
     def tokens(self) -> int:
         """All tokens, with those that fill them up."""
-        ...
 
     def first(self, count: int) -> Self:
         """The first ``count`` samples, at least one."""
-        ...
 
 
 S = TypeVar("S", bound=Samples)
-
-
-class Fits(Protocol):
-    """What is fitted."""
-
-    def state(self) -> dict[str, Any]:
-        """What a training goes on from."""
-        ...
-
-    def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
-        """The sizes and the tensors of the file that the engine loads."""
-        ...
 
 
 @dataclass(slots=True)
@@ -116,7 +102,22 @@ def train(
     return found
 
 
-Done = TypeVar("Done", bound=msgspec.Struct)
+class Trained(msgspec.Struct):
+    """What a training has done so far, over all its runs; sums as in :class:`Progress`."""
+
+    seconds: float = 0.0
+    steps: int = 0
+    samples: int = 0
+    tokens: int = 0
+    rows: int = 0
+
+    def and_then(self, now: Progress, **measured: Any) -> Self:
+        """What has been done with this run's part, and what was ``measured`` last."""
+        sums = {name: getattr(self, name) + getattr(now, name) for name in Trained.__struct_fields__}
+        return msgspec.structs.replace(self, **sums, **measured)
+
+
+Done = TypeVar("Done", bound=Trained)
 
 
 class Run(Generic[Done]):
@@ -149,10 +150,15 @@ class Run(Generic[Done]):
         self._shown = thousandths
         return share
 
-    def keep(self, fit: Fits, done: Done, line: str) -> None:
-        """Write checkpoint and rows, and say a line; an interruption leaves the checkpoint before."""
+    def keep(
+        self, state: Mapping[str, Any], config: RowsConfig, tensors: Mapping[str, Tensor], done: Done, line: str
+    ) -> None:
+        """Write the ``state`` that a fit goes on from, and the rows; say a line.
+
+        An interruption leaves the checkpoint before.
+        """
         self.done = done
         with atomic.replacing(self._checkpoint) as stream:
-            torch.save({"fit": fit.state(), "progress": msgspec.to_builtins(done)}, stream)
-        rows_file.write(self._rows, *fit.kept())
+            torch.save({"fit": state, "progress": msgspec.to_builtins(done)}, stream)
+        rows_file.write(self._rows, config, tensors)
         self._say(line)

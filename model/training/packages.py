@@ -37,12 +37,10 @@ class Package(msgspec.Struct, frozen=True):
 def read_packages(path: Path) -> tuple[Package, ...]:
     """Reads `[source]` tables with `train`, `held-out` and `benchmark` lists of `name==version`.
 
-    Raises CorpusError for a list that cannot be read, is invalid, or names a package twice.
+    Raises CorpusError for a list that is invalid or names a package twice, and OSError.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot read the package list: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: the package list is not valid TOML: {error}") from error
     packages = tuple(_packages(path, table))

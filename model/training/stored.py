@@ -1,10 +1,9 @@
 """The corpus on disk: its documents, and the record of what came of each package."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self, TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 import zstandard
@@ -28,40 +27,19 @@ class Document(msgspec.Struct, frozen=True):
     text: str
 
 
-class DocumentWriter:
+class DocumentWriter(ExitStack):
     """Writes a corpus file, which gets its final name only when it is complete."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        with self._clear(), ExitStack() as stack:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(atomic.replacing(self.path))
-            compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-            self._stream = stack.enter_context(compressor.stream_writer(file, closefd=False))
-            self._stack = stack.pop_all()
-        return self
+        super().__init__()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = self.enter_context(atomic.replacing(path))
+        compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+        self._stream = self.enter_context(compressor.stream_writer(file, closefd=False))
 
     def write(self, document: msgspec.Struct) -> None:
-        """Appends one document or example; raises CorpusError if it cannot be written."""
-        with self._clear():
-            self._stream.write(msgspec.json.encode(document) + b"\n")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._clear():
-            self._stack.__exit__(kind, error, trace)
-
-    @contextmanager
-    def _clear(self) -> Iterator[None]:
-        """Converts an OSError to a CorpusError that names the file."""
-        try:
-            yield
-        except OSError as error:
-            raise CorpusError(f"{self.path}: cannot write the corpus: {error.strerror}") from error
+        """Appends one document or example. Raises OSError."""
+        self._stream.write(msgspec.json.encode(document) + b"\n")
 
 
 def read_documents(path: Path) -> Iterator[Document]:
@@ -103,7 +81,6 @@ class PackageRecord(msgspec.Struct, kw_only=True):
     downloads: dict[str, str] = {}
     files: int = 0
     bytes: int = 0
-    tokens: int | None = None
     dropped: dict[str, int] = {}
 
 
@@ -113,20 +90,15 @@ class Total(msgspec.Struct):
     packages: int = 0
     files: int = 0
     bytes: int = 0
-    tokens: int | None = None
 
 
 class Manifest(msgspec.Struct, kw_only=True):
     """The record of a whole corpus; ``totals`` are by `language/split`."""
 
     totals: dict[str, Total] = {}
-    tokenizer: str | None = None
     packages: list[PackageRecord] = []
 
     def write(self, path: Path) -> None:
-        """Writes the manifest as indented JSON, atomically; raises CorpusError if that fails."""
-        try:
-            with atomic.replacing(path) as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
-        except OSError as error:
-            raise CorpusError(f"{path}: cannot write the manifest: {error.strerror}") from error
+        """Writes the manifest as indented JSON, atomically. Raises OSError."""
+        with atomic.replacing(path) as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")

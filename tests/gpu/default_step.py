@@ -21,7 +21,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from tests.gpu.harness import Place, Report
-from tests.gpu.shapes import SHAPES
 from tests.model import gguf_files, started, tiny
 
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
@@ -38,7 +37,16 @@ BLOCK = 18
 # The mean size of a weight's codes, times the scale, is this share of the inputs' root.
 SPREAD = 4.6
 COSTS = "lacuna_pass_seconds{"
-SHAPE_OF = {models.SMALL_MODEL: "0.5B", models.LARGE_MODEL: "1.5B"}
+# The shapes of Qwen2.5-Coder.
+CODER = ModelConfig(
+    24, 896, 4864, 14, 2, 64, 151_936, rope_theta=1e6, rms_norm_eps=1e-6, attention_bias=True, tie_embeddings=True
+)
+SHAPES = {
+    models.SMALL_MODEL: CODER,
+    models.LARGE_MODEL: msgspec.structs.replace(
+        CODER, num_layers=28, hidden_size=1536, intermediate_size=8960, num_heads=12, head_dim=128
+    ),
+}
 
 
 def default(place: Place, report: Report) -> None:
@@ -52,8 +60,8 @@ def default(place: Place, report: Report) -> None:
         cache = Path(name)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("LACUNA_")}
         environment |= {models.CACHE_VARIABLE: name, "XDG_RUNTIME_DIR": name, "XDG_CONFIG_HOME": name}
-        for info in (info for info in models.MODELS if info.name in SHAPE_OF):
-            config = SHAPES[SHAPE_OF[info.name]]
+        for info in (info for info in models.MODELS if info.name in SHAPES):
+            config = SHAPES[info.name]
             write(cache / "models" / info.name / info.filename, info, started.LEAST if place.pretend else config)
         report.add("made_s", time.monotonic() - began)
         began = time.monotonic()

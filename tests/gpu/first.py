@@ -2,7 +2,7 @@
 
     python -m tests.gpu.first [--pretend] [--seconds 330] [--out FOLDER] [--only STEP ...]
 
-Its steps go in the order of their worth: a default start, real weights, training; then the parts. A loan of 15 minutes
+Its steps go in the order of their worth: a default start, real weights, training; then the tests. A loan of 15 minutes
 is for the first three (``--only default real training``), which take some 60 s, 200 s and what is left. It writes
 ``first.json`` into ``$OUT`` after every step, and prints a short table last. ``--pretend`` runs the same on a CPU with
 tiny shapes and interpreted kernels.
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,67 +23,41 @@ PRETEND = "--pretend" in sys.argv
 if PRETEND:
     os.environ["TRITON_INTERPRET"] = "1"
 
-from tests.gpu import (  # noqa: E402
-    default_step,
-    engine_steps,
-    kernel_steps,
-    mask_step,
-    model_steps,
-    real,
-    train,
-)
+from tests.gpu import default_step, real, train  # noqa: E402
 from tests.gpu.harness import SECONDS, Place, Report, Step, run_here, run_step  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-# The most that training takes, and what of it goes into loading, choosing a batch and measuring.
+# The most that training takes, and what of it goes into loading and measuring.
 TRAINING_S, AROUND_TRAINING_S = 400.0, 60.0
-# Kernels that read and write at computed addresses.
-CHECKED = ("product", "heads", "attend", "gate")
+PARTS = ("product", "heads", "attend", "elementwise", "unmask", "choice")
 TESTS = (
-    *(f"tests/kernels/test_gpu_{name}.py" for name in (*CHECKED, "rms_norm", "rotary", "unmask", "choice")),
+    *(f"tests/kernels/test_gpu_{name}.py" for name in PARTS),
     "tests/model/network/test_gpu_layers.py",
+    "tests/model/test_elsewhere.py",
 )
-ELSEWHERE = ("tests/model/test_elsewhere.py",)
-
-
-def elsewhere(place: Place, report: Report) -> None:
-    """The tests of whole requests on a second device."""
-    options = ["-q", "-x", "-k", "copied_from"] if place.pretend else ["-q", "-n", "8", "--dist", "worksteal"]
-    _pytest(place, report, [sys.executable, "-m", "pytest"], ELSEWHERE, options)
 
 
 def tests(place: Place, report: Report) -> None:
-    """The tests of the kernels and of the layers on a GPU."""
-    chosen = TESTS[3:4] if place.pretend else TESTS
-    options = ["-q", "-x"] if place.pretend else ["-q", "-n", "8", "--dist", "worksteal"]
-    _pytest(place, report, [sys.executable, "-m", "pytest"], chosen, options)
+    """The tests of the kernels, of the layers and of whole requests on a GPU."""
+    options = ["-x"] if place.pretend else ["-n", "8", "--dist", "worksteal"]
+    _pytest(place, report, [], TESTS[3:4] if place.pretend else TESTS, options)
 
 
 def sanitizer(place: Place, report: Report) -> None:
-    """The kernels' tests under compute-sanitizer's memcheck."""
-    checked = [f"tests/kernels/test_gpu_{name}.py" for name in CHECKED]
-    command = [sys.executable, "-m", "pytest"]
-    if not place.pretend:
-        command = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9", *command]
-    _pytest(place, report, command, checked[3:] if place.pretend else checked, ["-q", "-x"])
+    """The tests of kernels that read and write at computed addresses under compute-sanitizer's memcheck."""
+    command = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9"]
+    _pytest(place, report, [] if place.pretend else command, TESTS[3:4] if place.pretend else TESTS[:4], ["-x"])
 
 
-def _pytest(
-    place: Place, report: Report, command: list[str], files: tuple[str, ...] | list[str], options: list[str]
-) -> None:
+def _pytest(place: Place, report: Report, under: Sequence[str], files: Sequence[str], options: Sequence[str]) -> None:
     # The machine lacks plugins that the project's options name.
     plain = ["-o", "filterwarnings=default", "-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider"]
-    began = time.monotonic()
-    done = subprocess.run([*command, *options, *plain, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [*under, sys.executable, "-m", "pytest", "-q", *options, *plain, *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
-    (place.out / f"{Path(files[0]).stem}-{Path(command[0]).name}.log").write_text(text)
-    lines = [line for line in text.splitlines() if line.strip()]
+    (place.out / f"{Path(command[0]).name}.log").write_text(text)
     report.add("code", done.returncode, "0")
-    report.add("summary", lines[-1] if lines else "nothing", "all pass")
-    report.add("failed", [line[:200] for line in lines if line.startswith(("FAILED", "ERROR"))][:40])
-    report.add("seconds", time.monotonic() - began)
-    if done.returncode:
-        report.add("end", lines[-60:])
+    report.add("end", [line for line in text.splitlines() if line.strip()][-60 if done.returncode else -1 :])
 
 
 def training(place: Place, report: Report) -> None:
@@ -90,14 +65,9 @@ def training(place: Place, report: Report) -> None:
 
     Expected: all that is left of a loan, up to 400 s.
     """
-    seconds = train_seconds()
+    seconds = float(os.environ.get(SECONDS, TRAINING_S)) - AROUND_TRAINING_S
     words = ["--pretend"] if place.pretend else ["--seconds", str(seconds), "--out", str(place.out)]
     report.add("code", train.main(words), "0")
-
-
-def train_seconds() -> float:
-    """The seconds to train: of the step's time, what loading and measuring leave."""
-    return float(os.environ.get(SECONDS, TRAINING_S)) - AROUND_TRAINING_S
 
 
 # In the order of their worth.
@@ -105,18 +75,7 @@ STEPS = (
     Step("default", default_step.default, 120),
     Step("real", real.real, 200),
     Step("training", training, TRAINING_S),
-    Step("machine", kernel_steps.machine, 30),
-    Step("bits", model_steps.bits, 40),
-    Step("elsewhere", elsewhere, 90),
-    Step("engine 1.5B", engine_steps.rounds("1.5B"), 60),
-    Step("masks", mask_step.masks, 60),
-    Step("engine 7B", engine_steps.rounds("7B"), 60),
-    Step("engine 7B 8 bit", engine_steps.rounds("7B", eight_bit=True), 60),
-    Step("products", kernel_steps.products, 40),
-    Step("1.5B", model_steps.shape("1.5B"), 60),
-    Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),
-    Step("kernels", kernel_steps.kernels, 70),
-    Step("tests", tests, 90),
+    Step("tests", tests, 180),
     Step("sanitizer", sanitizer, 60),
 )
 

@@ -6,24 +6,19 @@ A step that fails, hangs or breaks the device's context loses nothing of the oth
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-# Launches of one recorded graph, where the time of a single one is measured.
-REPEATED = 20
 # The variable that tells a step how many seconds it has.
 SECONDS = "LACUNA_STEP_SECONDS"
-# Measurements whose median counts.
-MEASURED = 7
 
 
 class Report:
@@ -51,46 +46,6 @@ class Place:
     @property
     def device(self) -> torch.device:
         return torch.device("cpu" if self.pretend else "cuda")
-
-    def sync(self) -> None:
-        """Wait until the device has done what it was given."""
-        if not self.pretend:
-            torch.cuda.synchronize()
-
-    def ms(self, run: Callable[[], object], measured: int = MEASURED) -> float:
-        """Milliseconds from the call to the end of the work on the device: the median, after one call to warm up."""
-        run()
-        self.sync()
-        found = []
-        for _ in range(1 if self.pretend else measured):
-            began = time.perf_counter()
-            run()
-            self.sync()
-            found.append((time.perf_counter() - began) * 1e3)
-        return statistics.median(found)
-
-    def us(self, run: Callable[[], object]) -> float:
-        """Microseconds on the device, without the time of launching: repeats of ``run`` in one graph."""
-        if self.pretend:
-            return self.ms(run) * 1e3
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            run()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(REPEATED):
-                run()
-        graph.replay()
-        found = []
-        for _ in range(MEASURED):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            found.append(begin.elapsed_time(end) * 1e3 / REPEATED)
-        return statistics.median(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +92,3 @@ def run_here(step: Step, place: Place) -> int:
         report.add("error", traceback.format_exc())
         return 1
     return 0
-
-
-def value(found: Mapping[str, Any], name: str) -> object:
-    """The measured value of an entry, or None."""
-    entry = found.get(name)
-    return entry.get("measured") if isinstance(entry, dict) else entry

@@ -9,43 +9,32 @@ on this machine with a tiny model.
 """
 
 import argparse
-import itertools
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from tests.gpu import pieces
 from tests.gpu.harness import Report
 from tests.gpu.packed import Pack, from_bytes, to_bytes
 
-from lacuna_model.core.errors import LacunaError
 from lacuna_model.loading import rows_file
 from training import loop
 from training.base import Base
-from training.feeding import Batch, Sample, ahead, batched, tokens_a_pass
+from training.feeding import Batch, ahead, batched, tokens_a_pass
 from training.loop import Progress
 from training.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
 
 # Shares of the time after which the mask rows are measured and written, besides the end.
 MARKS = (120 / 390, 240 / 390)
 NOTICE_S = 5.0
-# Tokens of a batch that are tried, and rows for each of them.
-BATCHES = (8_192, 16_384, 32_768)
-ROWS_PER_TOKEN = 1.0
-TRIED_STEPS = 3
-# A larger batch is taken where it has so many times the rows a second of the smaller one. On an H100 8,192 tokens give
-# 68,000 rows a second and 32,768 give 73,000.
-WORTH = 1.1
+# Tokens of a batch, and as many rows. On an H100 8,192 give 68,000 rows a second and 32,768 give 73,000.
+BATCH = 8_192
 MAX_FILE = 16 << 20
-# Where the loss is no number any more, training begins again with this share of the rate.
-CALMER = 0.3
 # Options of a training that takes seconds.
-TINY = ("--batches", "128", "256", "--slots", "4", "--rank", "2")
+TINY = ("--batch", "128", "--slots", "4", "--rank", "2")
 
 
 def run(chosen: argparse.Namespace, report: Report) -> None:
@@ -60,57 +49,23 @@ def run(chosen: argparse.Namespace, report: Report) -> None:
     check(pack, base, report)
     report.add("texts_tokens", sum(map(len, pack.texts)))
     held = {
-        name: [one.to(device) for one in batched(some[: chosen.held], pack.about.fim, chosen.batches[0])]
+        name: [one.to(device) for one in batched(some[: chosen.held], pack.about.fim, chosen.batch)]
         for name, some in pack.prompts.items()
         if name.startswith("held_out")
     }
-    fit = new_fit(base, chosen)
+    fit = Fit(base, slots=chosen.slots, rank=chosen.rank, rate=chosen.rate, soft=chosen.soft, seed=chosen.seed)
+    if chosen.begin:
+        fit.begin_from(chosen.begin)
     measure(fit, held, report, "start")
-    tokens = best_batch(fit, pack, device, report, chosen.batches)
-    ends = time.monotonic() + chosen.seconds
-    while True:
-        try:
-            return train(fit, pack, tokens, held, report, chosen, began)
-        except LacunaError as error:
-            chosen.rate *= CALMER
-            chosen.seconds = ends - time.monotonic()
-            report.add("again", f"{error}; with the rate {chosen.rate:g} for {chosen.seconds:.0f} s")
-            fit = new_fit(base, chosen)
-
-
-def train(
-    fit: Fit,
-    pack: Pack,
-    tokens: int,
-    held: dict[str, list[Batch]],
-    report: Report,
-    chosen: argparse.Namespace,
-    began: float,
-) -> None:
-    """Train to the end; raises LacunaError where it fails."""
-    progress = Progress()
-    feed = ahead(batched(samples(pack, chosen, progress), pack.about.fim, tokens), fit.device)
-    training = _Training(fit, held, report, chosen, began, progress)
+    training = _Training(fit, held, report, chosen, began)
+    feed = ahead(batched(pack.samples(chosen.seed), pack.about.fim, chosen.batch), fit.device)
     try:
         found = loop.train(
-            fit.step,
-            feed,
-            rows=round(tokens * ROWS_PER_TOKEN),
-            done=training.done,
-            notice=training.notice,
-            every_s=chosen.notice,
+            fit.step, feed, rows=chosen.batch, done=training.done, notice=training.notice, every_s=chosen.notice
         )
     finally:
         feed.close()
     training.mark("end", found)
-
-
-def new_fit(base: Base, chosen: argparse.Namespace) -> Fit:
-    """Mask rows, untrained or as in the file that training begins from."""
-    fit = Fit(base, slots=chosen.slots, rank=chosen.rank, rate=chosen.rate, soft=chosen.soft, seed=chosen.seed)
-    if chosen.begin:
-        fit.begin_from(chosen.begin)
-    return fit
 
 
 class _Training:
@@ -123,17 +78,13 @@ class _Training:
         report: Report,
         chosen: argparse.Namespace,
         began: float,
-        progress: Progress,
     ) -> None:
         self._fit, self._held, self._report, self._chosen, self._began = fit, held, report, chosen, began
-        self._progress = progress
         self._marks = [(share, f"{round(share * chosen.seconds)}") for share in MARKS]
         self._before = (0.0, 0)
 
     def done(self, now: Progress) -> float:
-        share = now.steps / self._chosen.steps if self._chosen.steps else now.seconds / self._chosen.seconds
-        self._progress.seconds = share
-        return share
+        return now.steps / self._chosen.steps if self._chosen.steps else now.seconds / self._chosen.seconds
 
     def notice(self, found: Progress) -> None:
         seconds, rows = self._before
@@ -145,7 +96,7 @@ class _Training:
             f"{speed:,.0f} rows/s, loss {found.loss:.3f}, {memory:.1f} GB, share {found.share:g}",
             flush=True,
         )
-        if self._marks and self._progress.seconds >= self._marks[0][0]:
+        if self._marks and self.done(found) >= self._marks[0][0]:
             self.mark(self._marks.pop(0)[1], found)
 
     def mark(self, name: str, found: Progress) -> None:
@@ -183,61 +134,6 @@ def measure(fit: Fit, held: dict[str, list[Batch]], report: Report, name: str) -
         accepted = fit.acceptance(batches)
         report.add(f"{name} {key}", [round(one, 4) for one in accepted])
         report.add(f"{name} {key} tokens a pass", tokens_a_pass(accepted))
-
-
-def best_batch(fit: Fit, pack: Pack, device: torch.device, report: Report, sizes: Sequence[int]) -> int:
-    """The tokens of a batch: the smallest of some ``sizes`` that trains nearly as many rows a second as the fastest."""
-    speeds: dict[int, float] = {}
-    for tokens in sizes:
-        rows = round(tokens * ROWS_PER_TOKEN)
-        batches = list(itertools.islice(batched(pack.samples(tokens), pack.about.fim, tokens), TRIED_STEPS + 1))
-        try:
-            fit.step(batches[0].to(device), rows, 0.0)
-            _sync(device)
-            began = time.monotonic()
-            for batch in batches[1:]:
-                fit.step(batch.to(device), rows, 0.0)
-            _sync(device)
-        except torch.OutOfMemoryError:
-            report.add(f"batch {tokens}", "out of memory")
-            torch.cuda.empty_cache()
-            break
-        speeds[tokens] = TRIED_STEPS * rows / (time.monotonic() - began)
-        report.add(f"batch {tokens} rows/s", speeds[tokens], "70,000")
-    best = smallest_fast(speeds, sizes[0])
-    report.add("batch", best, "8192")
-    return best
-
-
-def smallest_fast(speeds: Mapping[int, float], otherwise: int) -> int:
-    """The smallest size whose speed is nearly the highest: more steps of a training are worth more than larger ones."""
-    if not speeds:
-        return otherwise
-    return min(size for size, speed in speeds.items() if speed * WORTH >= max(speeds.values()))
-
-
-def samples(pack: Pack, chosen: argparse.Namespace, progress: Progress) -> Iterator[Sample]:
-    """Prompts of the texts; in the last ``teach`` share of the time, those with a teacher's tokens."""
-    own = pack.samples(chosen.seed)
-    taught = itertools.cycle(pack.prompts.get("train", []))
-    while True:
-        if chosen.teach and pack.prompts.get("train") and progress.seconds >= 1 - chosen.teach:
-            yield next(taught)
-        else:
-            yield next(own)
-
-
-def _sync(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def table(found: dict[str, Any]) -> None:
-    """The acceptance at each mark."""
-    print(f"\n{'':28} tokens a pass   accepted by slot, of those right before")
-    for key, value in found.items():
-        if isinstance(value, list) and f"{key} tokens a pass" in found:
-            print(f"{key:28} {found[f'{key} tokens a pass']:13.3f}   {' '.join(f'{one:6.1%}' for one in value)}")
 
 
 def pack_here(chosen: argparse.Namespace) -> None:
@@ -283,7 +179,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--model", default="qwen2.5-coder-0.5b")
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--tokens", type=int, default=10_000_000, help="of all texts in the pack")
-    parser.add_argument("--taught", nargs="*", default=[], help="NAME=FILE of a teacher's prompts: train, held_out_...")
+    parser.add_argument("--taught", nargs="*", default=[], help="NAME=FILE of a teacher's prompts: held_out_...")
     parser.add_argument("--piece-bytes", type=int, default=pieces.MAX_BYTES)
     parser.add_argument("--place", type=Path, default=pieces.PLACE, help="where the pieces were put")
     parser.add_argument("--seconds", type=float, default=390.0)
@@ -294,11 +190,10 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--rank", type=int, default=RANK)
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--soft", type=float, default=SOFT)
-    parser.add_argument("--teach", type=float, default=0.0, help="the share of the time, at its end, with a teacher")
     parser.add_argument("--held", type=int, default=1000, help="held-out prompts that are measured, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--notice", type=float, default=NOTICE_S)
-    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, help="tokens of a batch, to be tried")
+    parser.add_argument("--batch", type=int, default=BATCH, help="tokens of a batch, and as many rows")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/lacuna-gpu")))
     parser.add_argument("--pretend", action="store_true", help="all of it here, tiny")
     chosen = parser.parse_args(words)
@@ -310,9 +205,7 @@ def main(words: list[str] | None = None) -> int:
             pack_here(chosen)
         else:
             chosen.out.mkdir(parents=True, exist_ok=True)
-            report = Report(chosen.out / "train.json")
-            run(chosen, report)
-            table(report.found)
+            run(chosen, Report(chosen.out / "train.json"))
     except pieces.PiecesError as error:
         print(error, file=sys.stderr)
         return 2

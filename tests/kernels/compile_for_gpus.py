@@ -8,7 +8,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from lacuna_kernels.gpu.attend import KEYS, LEAST, MERGED, attend_kernel, merge_kernel
-from lacuna_kernels.gpu.elementwise import gate_kernel, rms_norm_kernel, rotary_kernel
+from lacuna_kernels.gpu.elementwise import gate_kernel, rms_norm_kernel
 from lacuna_kernels.gpu.heads import heads_kernel
 from lacuna_kernels.gpu.product import INPUTS, LEAST_RANK, OUTPUTS, addition_kernel, product_kernel
 from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
@@ -21,7 +21,6 @@ INT = "i32"
 CASES = [
     *((rms_norm_kernel, [of, of, F32, of, F32, "fp32", *[INT] * 3], (adds, 1024))
       for of in (F32, BF16) for adds in (0, 1)),
-    *((rotary_kernel, [of, F32, F32, F32, *[INT] * 9], (16, 32)) for of in (F32, F16, BF16)),
     *((blocks_kernel, [of, I64, F32, *[INT] * 3], (1024, 16)) for of in (F32, F16, BF16)),
     *((product_kernel, [BF16, of, F32, F32, of, F32, F32, *[INT] * 6], (of == I8, adds, 0, rows, OUTPUTS, INPUTS))
       for of in (BF16, I8) for rows in (16, 32) for adds in (0, 1)),

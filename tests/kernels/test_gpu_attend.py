@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.on_gpu import DEVICE, random, same
 
 pytest.importorskip("triton")
 
@@ -15,18 +16,7 @@ from lacuna_kernels.gpu.attend import KEYS, attend
 from lacuna_kernels.gpu.heads import NUMBERS, RowPlaces, numbers
 from lacuna_kernels.quantised import packed, unpacked
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUPS, LAYER = 2, 1
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
-
-
-def same(one: torch.Tensor, other: torch.Tensor) -> None:
-    """On a GPU to the last bit; the interpreter multiplies by numpy, whose sums depend on a row's place."""
-    close = 0.0 if DEVICE == "cuda" else 1e-6
-    torch.testing.assert_close(one, other, atol=close, rtol=10 * close)
 
 
 def angles(width: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -121,19 +111,6 @@ def test_keys_whose_tokens_have_moved_are_rotated_as_far(width: int) -> None:
     there[0] = reference.rotary(kept[0], cos, sin * moved.sign().to(DEVICE)[:, None])
     got = attended(query, kept, 147, orders_of(mask, 150), moved=moved.to(DEVICE))
     torch.testing.assert_close(got, expected(query, there, mask, 150), atol=1e-5, rtol=1e-4)
-
-
-def test_rows_of_several_stores() -> None:
-    query, mask = random(3, 2 * GROUPS, 16), seen(3, 80, 0.5)
-    stores = [random(2, 2, GROUPS, size, 16, seed=size) for size in (70, 90)]
-    orders = [*orders_of(mask[:1], 61), *orders_of(mask[1:], 80)]
-    pairs = [placed(stores[0], 60, orders[:1]), placed(stores[1], 78, orders[1:])]
-    data = torch.cat([numbers for numbers, _ in pairs]).to(DEVICE)
-    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), angles(16), LAYER, 90)
-    assert all(len(lists) for _, lists in pairs)
-    for rows, store, length in ((slice(0, 1), stores[0], 61), (slice(1, 3), stores[1], 80)):
-        wanted = expected(query[rows], store, mask[rows], length)
-        torch.testing.assert_close(got[rows], wanted, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("moves", [False, True])

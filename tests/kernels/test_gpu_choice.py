@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import lacuna_kernels
-from lacuna_kernels import attention, empty_keys, fold_mask, gpu, reference
+from lacuna_kernels import attention, fold_mask, gpu, reference
 
 
 @pytest.fixture
@@ -72,43 +72,17 @@ def test_flash_attn_is_not_used_where_old_or_missing(flash: list[object], monkey
     assert gpu.flash_attention() is None
 
 
-class Pretended:
-    """A fake tensor with the attributes that the choice reads."""
-
-    def __init__(self, device: str = "cuda", *, requires_grad: bool = False) -> None:
-        self.device, self.requires_grad = torch.device(device), requires_grad
-
-
-def test_training_and_torch_compile_get_the_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    weight = Pretended(requires_grad=True)
-    assert gpu.reads(Pretended(), Pretended())
-    assert not gpu.reads(Pretended("cpu"))
-    assert not gpu.reads(Pretended(), weight)
-    with torch.inference_mode():
-        assert gpu.reads(Pretended(), weight)
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert not gpu.reads(Pretended())
-
-
 @pytest.mark.usefixtures("on_gpu")
-@pytest.mark.parametrize("name", ["rms_norm", "add_rms_norm", "rotary", "unmask"])
+@pytest.mark.parametrize("name", ["rms_norm", "add_rms_norm", "unmask"])
 def test_public_functions_call_the_kernels_for_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     assert gpu.triton_failure() == ""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     x = torch.randn((3, 8), generator=torch.Generator().manual_seed(0)).to(device)
-    arguments = {
-        "rms_norm": (x, x[0], 1e-5), "add_rms_norm": (x, x, x[0], 1e-5), "rotary": (x, x, x), "unmask": (x, 4)
-    }[name]  # fmt: skip
+    arguments = {"rms_norm": (x, x[0], 1e-5), "add_rms_norm": (x, x, x[0], 1e-5), "unmask": (x, 4)}[name]
     expected = getattr(reference, name)(*arguments)
     monkeypatch.setattr(reference, name, None)  # a call of the reference now fails
     got = getattr(lacuna_kernels, name)(*arguments)
     pairs = [(got, expected)] if isinstance(got, Tensor) else zip(got, expected, strict=True)
     for one, other in pairs:
         torch.testing.assert_close(one, other)
-
-
-def test_keys_are_stored_row_by_row_on_a_gpu() -> None:
-    with torch.device("meta"):
-        keys = empty_keys((2, 3, 40, 16), torch.device("meta"), torch.bfloat16)
-    assert keys.stride() == (3 * 40 * 16, 40 * 16, 16, 1)

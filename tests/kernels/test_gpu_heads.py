@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.on_gpu import DEVICE, random
 
 pytest.importorskip("triton")
 
@@ -14,12 +15,7 @@ from lacuna_kernels import reference
 from lacuna_kernels.gpu.heads import NUMBERS, RowPlaces, numbers, place_heads
 from lacuna_kernels.quantised import packed
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, CAPACITY, POSITIONS = 3, 40, 50
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
 def described(

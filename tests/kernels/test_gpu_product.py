@@ -4,25 +4,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.on_gpu import DEVICE, random, same
 
 pytest.importorskip("triton")
 
 from lacuna_kernels import MAX_ROWS, reference
 from lacuna_kernels.gpu.product import Addition, added_product, product
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Triton's interpreter truncates a float32 that a GPU rounds, and has no products in half precision.
 CLOSE = {torch.float32: 1e-5, torch.bfloat16: 1e-4}
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
-
-
-def same(one: torch.Tensor, other: torch.Tensor) -> None:
-    """On a GPU to the last bit; the interpreter multiplies by numpy, whose sums depend on a row's place."""
-    close = 0.0 if DEVICE == "cuda" else 1e-6 * float(other.abs().max())
-    torch.testing.assert_close(one, other, atol=close, rtol=0)
 
 
 def codes(outputs: int, inputs: int) -> torch.Tensor:

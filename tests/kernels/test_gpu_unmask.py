@@ -4,19 +4,15 @@ import pytest
 import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.kernels.on_gpu import DEVICE, random
 
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
 from lacuna_kernels.gpu.unmask import BLOCK, unmask
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # A failing example of many blocks takes minutes to shrink.
 WITHOUT_SHRINKING = tuple(phase for phase in Phase if phase is not Phase.shrink)
-
-
-def random(rows: int, vocab: int, dtype: torch.dtype = torch.float32, scale: float = 5.0) -> torch.Tensor:
-    return (scale * torch.randn((rows, vocab), generator=torch.Generator().manual_seed(0))).to(DEVICE, dtype)
 
 
 def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
@@ -40,7 +36,7 @@ def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
 )
 def test_equals_the_reference(rows: int, vocab: int, count: int, dtype: torch.dtype, scale: float) -> None:
     # In half precision many logits are equal; with a scale of 0 all are.
-    assert_like_the_reference(random(rows, vocab, dtype, scale), min(count, vocab))
+    assert_like_the_reference((scale * random(rows, vocab)).to(dtype), min(count, vocab))
 
 
 def test_tokens_that_are_ruled_out_make_no_nan() -> None:

@@ -20,7 +20,6 @@ from lacuna_kernels.native import (
     NativeKernels,
     NativeLayers,
     PackedLinear,
-    PackedPair,
 )
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
@@ -73,12 +72,6 @@ def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, s
     assert torch.equal(kernels.linear(x, kernels.pack(codes, torch.ones(32), None)), x @ codes.float().T)
 
 
-def test_a_linear_takes_any_leading_shape_and_any_layout(kernels: NativeKernels) -> None:
-    part, x = Linear(kernels, 64, 32, 0), random(32, 3, 2)
-    got = kernels.linear(x.permute(2, 1, 0), part.packed)
-    close(got, x.permute(2, 1, 0) @ part.weight.T)
-
-
 class Layers:
     """Layers, an arena with the keys and values of earlier passes, and the input rows of the next pass."""
 
@@ -109,11 +102,10 @@ class Layers:
             kernels,
             [
                 LayerParts(
-                    *(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears)),
-                    [
-                        {name: PackedPair(*(part.packed for part in pair)) for name, pair in kind.items()}
-                        for kind in added
-                    ],
+                    first,
+                    second,
+                    {name: linear.packed for name, linear in linears.items()},
+                    [{name: (low.packed, high.packed) for name, (low, high) in kind.items()} for kind in added],
                 )
                 for (first, second), linears, added in zip(self.norms, self.linears, self.added, strict=True)
             ],
@@ -174,10 +166,6 @@ class Layers:
             gate, up = product(layer, "gate_up", rms_norm(x, second, EPS)).chunk(2, dim=-1)
             x = x + product(layer, "down", silu(gate) * up)
         return x
-
-
-def packed(linears: dict[str, Linear]) -> tuple[PackedLinear, PackedLinear]:
-    return linears["gate_up"].packed, linears["down"].packed
 
 
 @pytest.mark.parametrize(("head", "tail"), [(0, 0), (0, 31), (3, 32), (5, 95), (0, 300)])
@@ -371,31 +359,6 @@ def test_without_a_compiler_there_are_no_kernels(
     assert not any(Path(folder, name) for folder, _, names in os.walk(tmp_path / "kernels") for name in names)
 
 
-@pytest.mark.parametrize(
-    ("has", "names"),
-    [
-        (compiling.AVX2.needs, ["AVX2"]),
-        (compiling.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
-        (compiling.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
-        (compiling.NEON.needs, ["NEON"]),
-    ],
-    ids=["desktop", "laptop", "server", "arm"],
-)
-def test_the_best_set_comes_first(has: tuple[str, ...], names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(has, True))
-    assert [instructions.name for instructions in native.supported()] == names
-
-
-def test_one_folder_holds_a_library_for_each_instruction_set(tmp_path: Path) -> None:
-    x, codes = whole_numbers(5, 96), whole_numbers(64, 96, seed=1)
-    for instructions in native.supported():
-        kernels = native.build(tmp_path, instructions=[instructions])
-        assert kernels.instructions is instructions
-        got = kernels.linear(x.float(), kernels.pack(codes.to(torch.int8), torch.ones(64), None))
-        assert torch.equal(got, (x @ codes.T).float())
-    assert len(list(tmp_path.iterdir())) == len(native.supported())
-
-
 def test_an_old_compiler_builds_for_instructions_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     *newer, oldest = native.supported()
     unknown = "|".join(
@@ -420,9 +383,3 @@ def test_a_compiler_that_hangs_is_killed_with_its_children(tmp_path: Path, monke
     while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
         assert time.monotonic() < deadline, "the compiler's child process still runs"
         time.sleep(0.02)
-
-
-def test_on_a_cpu_without_instructions_there_are_no_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"sse4_2": True})
-    assert native.load(tmp_path, 1) is None
-    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels, PackedLinear
-from lacuna_kernels.quantised import BLOCK, GROUP, MOST, FourBitWeight, packed, quantized, stacked, unpacked
+from lacuna_kernels.quantised import BLOCK, GROUP, MOST, FourBitWeight, packed, quantized, unpacked
 
 
 @given(st.lists(st.floats(-500, 500, width=32), min_size=1, max_size=16), st.integers(1, 3))
@@ -20,11 +20,6 @@ def test_each_number_is_kept_but_for_half_a_step_of_its_row(numbers: list[float]
     torch.testing.assert_close(scales, rows.abs().amax(-1) / MOST)
     found = unpacked(codes, scales, torch.float32)
     assert bool(((found - rows).abs() <= scales[:, None] * 0.501).all())
-
-
-def test_a_row_of_zeros_stays_one() -> None:
-    codes, scales = packed(torch.zeros((2, 4)))
-    assert not unpacked(codes, scales, torch.bfloat16).any()
 
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
@@ -105,12 +100,6 @@ def test_an_outlier_affects_the_precision_of_its_own_block_only(kernels: NativeK
     assert (got - expected).norm() / expected.norm() < 0.02
 
 
-def test_weights_can_be_stacked_and_their_rows_reordered() -> None:
-    parts = [weight(32, BLOCK), weight(64, BLOCK, 1)]
-    assert torch.equal(stacked(parts).dense(), torch.cat([part.dense() for part in parts]))
-    assert torch.equal(parts[0].by_rows(lambda part: part.flip(0)).dense(), parts[0].dense().flip(0))
-
-
 @given(st.integers(1, 3 * BLOCK // (2 * GROUP)), st.floats(1e-6, 1e3), st.integers(0, 2**20))
 def test_a_quantised_weight_is_near(pairs: int, size: float, seed: int) -> None:
     dense = torch.randn((5, 2 * GROUP * pairs), generator=torch.Generator().manual_seed(seed)) * size
@@ -121,12 +110,3 @@ def test_a_quantised_weight_is_near(pairs: int, size: float, seed: int) -> None:
     assert int(found.scale.max()) <= 63
     assert torch.equal(found.dense()[0], dense[0])
     assert (found.dense() - dense).norm() / dense.norm() < 0.11
-
-
-def test_a_row_does_not_depend_on_how_many_rows_a_pass_has(kernels: NativeKernels) -> None:
-    x = torch.randn((40, 2 * BLOCK), generator=torch.Generator().manual_seed(0))
-    part = linear(kernels, weight(64, 2 * BLOCK), whole(torch.Generator().manual_seed(1), -127, 127, 32, 2 * BLOCK))
-    together = kernels.linear(x, part)
-    for rows in range(1, 20):
-        assert torch.equal(kernels.linear(x[:rows], part), together[:rows])
-        assert torch.equal(kernels.linear(x[-rows:], part), together[-rows:])

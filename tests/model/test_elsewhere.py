@@ -2,7 +2,7 @@
 
 import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -34,9 +34,8 @@ from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.loading.chat import ChatTemplate
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.graphs import Digest, PassRead, cuda_graph
+from lacuna_model.network.graphs import cuda_graph
 from lacuna_model.network.linear import GpuLinear
-from lacuna_model.network.transformer import PassPart
 from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny, tiny_masks
@@ -180,40 +179,6 @@ def test_a_pass_is_timed_until_its_outputs_are_copied(monkeypatch: pytest.Monkey
         loaded = model(ELSEWHERE)
         Engine(loaded).fill(InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=4),), options=OPTIONS[0]))
     assert loaded.costs.ms(1) == pytest.approx(50.0)
-
-
-def digesting(loaded: LoadedFim) -> LoadedFim:
-    """The model whose passes keep summaries of all rows, as recorded graphs do."""
-    real, other = loaded.transformer, copy.copy(loaded.transformer)
-
-    def read(
-        ids: Sequence[int],
-        positions: Sequence[int],
-        parts: Sequence[PassPart],
-        early: Sequence[bool] = (),
-        digest: Digest | None = None,
-    ) -> PassRead:
-        states = real.read(ids, positions, parts).states
-        if digest is None:
-            return PassRead(states)
-        logits = digest.restricted(real.head(states), torch.tensor(early, device=states.device))
-        return PassRead(states, logits, digest.rows(logits))
-
-    other.read = read  # type: ignore[method-assign]
-    return replace_with(loaded, transformer=other)
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-def test_a_pass_that_keeps_summaries_gives_the_same_fill(options: DecodeOptions) -> None:
-    """Those of all rows, made in the pass, instead of those that are needed, made after it."""
-    plain = model(CPU)
-    expected = [*fill(plain, options), *others(plain, options)]
-    with Elsewhere():
-        loaded = digesting(model(ELSEWHERE))
-        found = [*fill(loaded, options), *others(loaded, options)]
-    assert [(one.status, one.fills, one.stats.nfe) for one in found] == [
-        (one.status, one.fills, one.stats.nfe) for one in expected
-    ]
 
 
 # Interpreted, a pass of more layers takes long.

@@ -118,13 +118,3 @@ def test_the_first_fill_of_a_large_file_indexes_a_part_and_a_resting_cursor_the_
     counts.clear()
     engine.fill(asked(text, at, "python", ahead=True))
     assert counts.encoded < 60_000
-
-
-def test_a_reading_that_is_cancelled_indexes_no_more(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = large("python", LINES)
-    counts, at = Counts(monkeypatch), bodies(text, "python")[1]
-    steps = Engine(model, window=WINDOW).stream(asked(text, at, "python", ahead=True))
-    for _ in range(4):
-        next(steps)
-    steps.close()
-    assert counts.encoded < len(text) // 2

@@ -4,10 +4,9 @@ import msgspec
 import pytest
 
 from lacuna_model.core.context import WindowOptions
-from lacuna_model.core.params import ChooseSnippets, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, Region, Snippet
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.workspace.known_names import KnownNames
 
 KNOWN = (
     "class Account:\n    def add(self, value):\n"
@@ -15,7 +14,6 @@ KNOWN = (
 )
 HEAD, TAIL = "class Other:\n    def add(self, value):\n        ", "\n        print(self.name, self.total)\n"
 PATIENCE = 30.0
-UNJUDGED = DecodeOptions(syntax=False, names=False)
 
 
 @pytest.fixture
@@ -109,22 +107,3 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
         assert engine.fill(secret).message == ".env may hold secrets, so nothing is read with it"
     finally:
         engine.workspaces.close()
-
-
-@pytest.mark.parametrize("candidates", [1, 2])
-def test_names_are_judged_unless_that_is_turned_off_and_known_ones_change_no_fill(
-    model: LoadedFim, root: Path, monkeypatch: pytest.MonkeyPatch, candidates: int
-) -> None:
-    asked = list[str]()
-
-    def nowhere(known: KnownNames, fill: str, since: int) -> None:
-        asked.append(fill)
-
-    monkeypatch.setattr(KnownNames, "nowhere", nowhere)
-    engine, plain = Engine(model), msgspec.structs.replace(request(root), task=FillGaps(candidates))
-    engine.workspaces.read(str(root), PATIENCE)
-    found = engine.fill(msgspec.structs.replace(plain, options=UNJUDGED))
-    assert not asked
-    named = engine.fill(plain)
-    assert asked
-    assert (named.fills, named.alternatives) == (found.fills, found.alternatives)

@@ -55,10 +55,6 @@ def test_the_model_that_drafts_is_cut_and_all_that_drafts_knows_its_head(engine:
     assert model.smaller.transformer.masks is not None
 
 
-def test_a_fill(engine: Engine) -> None:
-    ask(engine, InfillRequest(TEXT, GAPS[:1], path="fill.py"))
-
-
 def test_an_editor_request_that_is_due_is_answered_by_a_model_with_all_tokens(engine: Engine) -> None:
     """Whatever is due: the model with its whole window, or with the nearest text, never the one that only drafts."""
     for due in (1, 100_000):

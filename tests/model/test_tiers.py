@@ -94,14 +94,6 @@ def test_the_smaller_model_answers_while_the_larger_ones_context_is_not_read(bot
     assert both.fill(request()).stats.model == "large"
 
 
-def test_a_model_whose_passes_are_slow_leaves_the_line_to_the_smaller_one() -> None:
-    small = slow(tiny_fim.loaded(1), "small", row_ms=0.01)
-    engine = Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=0.01, pass_ms=DUE_MS), smaller=small))
-    engine.fill(request(ahead=True))
-    assert engine.fill(request()).stats.model == "small"
-    assert engine.fill(request(due_ms=0)).stats.model == "large"
-
-
 def test_where_only_the_passes_are_slow_a_context_that_is_read_is_used() -> None:
     engine = Engine(slow(tiny_fim.loaded(), "busy", row_ms=10, pass_ms=2 * DUE_MS))
     assert engine.fill(request()).stats.context_tokens <= NEAREST.before + NEAREST.after + 8
@@ -142,12 +134,6 @@ def use(kept: DocumentSessions, *keys: str) -> None:
     for key in keys:
         with kept.running(key):
             pass
-
-
-def test_the_least_recently_used_document_is_dropped_first(model: LoadedFim) -> None:
-    kept = sessions(model, 3)
-    use(kept, "a", "b", "c", "a", "d")
-    assert [key for key in "abcd" if key in kept] == ["a", "c", "d"]
 
 
 def test_documents_that_are_being_filled_are_kept_whatever_the_budget(model: LoadedFim) -> None:

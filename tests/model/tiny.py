@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
-from lacuna_model.network.transformer import KeyValueStore, NoStore, PassPart, Transformer
+from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokenizer import Vocabulary
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -127,7 +128,7 @@ def quantized(fused: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def hidden(
-    model: Transformer, x: Tensor, positions: Tensor, mask: Tensor | None = None, store: KeyValueStore | None = None
+    model: Transformer, x: Tensor, positions: Tensor, mask: Tensor | None = None, store: Arena | None = None
 ) -> Tensor:
     """Hidden states [B, R, H] of embeddings that are one part of a pass; without a store, no keys are kept."""
-    return model.hidden(x, positions, [PassPart(x.shape[1], store or NoStore(), mask)])
+    return model.hidden(x, positions, [PassPart(x.shape[1], store, mask)])

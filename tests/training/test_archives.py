@@ -79,12 +79,6 @@ def test_a_failure_is_one_line_and_leaves_no_files(programs: Path, tmp_path: Pat
     SOURCES[source].fetch(package(source), tmp_path / "kept")
 
 
-@pytest.mark.parametrize("source", COMMANDS)
-def test_a_missing_program_is_named_in_the_error(programs: Path, tmp_path: Path, source: str) -> None:
-    with pytest.raises(DownloadError, match=rf"^{COMMANDS[source].split()[0]} is not on this machine; it fetches"):
-        SOURCES[source].fetch(package(source), tmp_path)
-
-
 def write_wheel(links: Path, version: str) -> None:
     about = f"a-{version}.dist-info"
     with zipfile.ZipFile(links / f"a-{version}-py3-none-any.whl", "w") as wheel:

@@ -23,40 +23,6 @@ def test_real_rows_are_those_of_the_engine() -> None:
         assert torch.allclose(states @ BASE.head.T, tiny_fim.plain_logits(MODEL, ids), atol=1e-4)
 
 
-def test_a_row_sees_neither_what_follows_its_anchor_nor_rows_of_others() -> None:
-    tensors = random()
-    for name, one in tensors.items():
-        tensors[name] = one * 0.1
-    together = Rows(torch.tensor([0]), torch.tensor([[5, 5, 9, 9, 9, -1]]), torch.tensor([[1, 2, 1, 2, 3, 0]]))
-    found = BASE.denoised(tensors["masks"], tensors, together, BASE.read(IDS))
-    for first, last in ((0, 2), (2, 5)):
-        alone = Rows(together.prompt, together.anchor[:, first:last], together.slot[:, first:last])
-        place = int(alone.anchor[0, 0])
-        ids = IDS.clone()
-        ids[0, place + 1 :] = 7
-        one = BASE.denoised(tensors["masks"], tensors, alone, BASE.read(ids))
-        assert torch.allclose(found[:, first:last], one, atol=1e-4)
-        ids[0, place] = 8
-        other = BASE.denoised(tensors["masks"], tensors, alone, BASE.read(ids))
-        assert not torch.allclose(one, other, atol=1e-3)
-    assert found.isfinite().all()
-
-
-def test_rows_that_see_both_ways_see_all_of_their_anchor_and_what_is_given() -> None:
-    tensors = {name: one * 0.1 for name, one in random().items()}
-    rows = Rows(
-        torch.tensor([0]), torch.tensor([[5, 5, 5, 9, 9, 9]]), torch.tensor([[1, 2, 3, 1, 2, 3]]), both_ways=True
-    )
-    given = torch.tensor([[-1, -1, 7, -1, -1, -1]])
-    read = BASE.read(IDS)
-    one, other = (
-        BASE.denoised(tensors["masks"], tensors, some, read)[0]
-        for some in (rows, dataclasses.replace(rows, given=given))
-    )
-    assert all(not torch.allclose(one[row], other[row], atol=1e-4) for row in range(3))
-    assert torch.equal(one[3:], other[3:])
-
-
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_masks_are_those_of_the_engine(both_ways: bool) -> None:
     found = {name: one * 0.1 for name, one in random().items()}

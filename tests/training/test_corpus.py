@@ -1,18 +1,15 @@
 """The corpus is built from its package list, filtered, deduplicated, split and recorded."""
 
-import contextlib
 import json
 import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 import pytest
 
 from lacuna_model.core.errors import NotPublishedError
-from lacuna_model.hub import atomic
 from training.archives import fetch
 from training.corpus import build_packages
 from training.packages import CorpusError, Package, Role, read_packages
@@ -166,14 +163,6 @@ def test_a_wrong_package_list_is_named(tmp_path: Path, text: str, message: str) 
         read_packages(path)
 
 
-def test_missing_lists_and_unknown_sources_are_named(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"none\.toml: cannot read"):
-        read_packages(tmp_path / "none.toml")
-    (tmp_path / "packages.toml").write_text('[cpan]\ntrain = ["a==1"]')
-    with pytest.raises(CorpusError, match="unknown source 'cpan'"):
-        build_packages(read_packages(tmp_path / "packages.toml"), tmp_path / "out")
-
-
 def test_damaged_corpus_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl.zst"
     with DocumentWriter(path) as writer:
@@ -184,27 +173,3 @@ def test_damaged_corpus_files_are_named(tmp_path: Path) -> None:
         list(read_documents(path))
     with pytest.raises(CorpusError, match="none"):
         list(read_documents(tmp_path / "none"))
-
-
-def test_an_interrupted_build_leaves_the_older_corpus(tmp_path: Path) -> None:
-    path = tmp_path / "train.jsonl.zst"
-    old, new = (Document("p", "1", "MIT", "a.py", "python", text) for text in ("old", "new"))
-    with DocumentWriter(path) as writer:
-        writer.write(old)
-    with contextlib.suppress(KeyboardInterrupt), DocumentWriter(path) as writer:
-        writer.write(new)
-        raise KeyboardInterrupt
-    assert list(read_documents(path)) == [old]
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def create(_path: Path, *, private: bool) -> BinaryIO:
-        return Path("/dev/full").open("wb")
-
-    monkeypatch.setattr(atomic, "create", create)
-    with (
-        pytest.raises(CorpusError, match=r"train\.jsonl\.zst: cannot write the corpus: No space left"),
-        DocumentWriter(tmp_path / "train.jsonl.zst") as writer,
-    ):
-        writer.write(Document("p", "1", "MIT", "a.py", "python", "text"))

@@ -5,13 +5,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from lacuna_model.core.errors import NotPublishedError
-from training import edits
 from training.archives import fetch
 from training.edits import LEDGER, EditExample, examples, make, path_of, read_ledger
-from training.packages import CorpusError, Package, Role
+from training.packages import Package, Role
 from training.registries import PyPI
 from training.stored import Document, read_structs
 
@@ -144,15 +142,3 @@ def test_a_later_run_makes_what_the_ledger_lacks(shelf: Shelf, tmp_path: Path) -
     found = make([BETA, ALPHA], tmp_path, releases=2, sources={"shelf": shelf})
     assert shelf.asked == ["alpha 3", "alpha 2"]
     assert [one.name for one in found] == ["beta", "alpha"]
-
-
-def test_a_package_has_only_so_many_examples(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edits, "MOST", 1)
-    (one,) = make([ALPHA], tmp_path, releases=3, sources={"shelf": shelf})
-    assert (one.examples, one.versions) == (1, ["3", "2"])
-
-
-def test_a_damaged_ledger_is_named(tmp_path: Path) -> None:
-    (tmp_path / LEDGER).write_text("{]")
-    with pytest.raises(CorpusError, match="the ledger cannot be read"):
-        make([replace(ALPHA, source="pypi")], tmp_path, releases=2)

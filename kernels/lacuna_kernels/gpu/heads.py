@@ -55,10 +55,6 @@ def numbers(
 
     Each attends to so many rows as ``counts`` [R] says, the first of its two ``lists`` [R, 3].
     """
-    if any(not one.is_contiguous() or one.shape != keys.shape[:3] for one in scales):
-        raise ValueError("scales must be one for each row, in the order of the rows")
-    if keys.stride() != values.stride() or keys.stride()[2:] != (keys.shape[3], 1):
-        raise ValueError("keys and values must have their rows one after another")
     data = np.empty((len(counts), NUMBERS.value), dtype=np.int64)
     data[:, :4] = keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1)
     data[:, 4] = np.arange(tail, tail + len(counts))

@@ -20,7 +20,6 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu import MAX_ROWS
 from lacuna_kernels.gpu.heads import operand
 
 # Outputs and inputs of a block. With 64 outputs a block is one operand of a warp group's product on Hopper GPUs.
@@ -106,7 +105,7 @@ def pieces(outputs: int, inputs: int) -> tuple[int, int]:
 
 
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
-    """As :func:`lacuna_kernels.product`; raises ValueError for too many rows."""
+    """As :func:`lacuna_kernels.product`."""
     count, _ = pieces(len(weight), x.shape[1])
     out = torch.empty((count, len(x), len(weight)), device=x.device)
     _launch(x, weight, scale, out)
@@ -142,8 +141,6 @@ def _launch(
 ) -> None:
     """Multiply with a weight into the first pieces of ``out``, and with what is low in an ``addition``."""
     (rows, inputs), outputs = x.shape, len(weight)
-    if rows > MAX_ROWS:
-        raise ValueError(f"a product of {rows} rows, more than {MAX_ROWS}")
     count, steps = pieces(outputs, inputs)
     tile, blocks = 16 if rows <= 16 else 32, triton.cdiv(outputs, OUTPUTS)
     own, more, rank = (weight, scale, out), (weight, scale, out), 0

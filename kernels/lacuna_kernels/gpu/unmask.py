@@ -87,8 +87,6 @@ def rows_kernel(
 def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
     """As :func:`lacuna_kernels.reference.unmask`; of tokens with equal logits, the smaller id comes first."""
     rows, vocab = logits.shape
-    if logits.stride(-1) != 1:
-        logits = logits.contiguous()
     blocks, device = triton.cdiv(vocab, BLOCK), logits.device
     keys = torch.empty((rows, blocks, num_candidates), dtype=torch.int64, device=device)
     stats = torch.empty((rows, blocks, 2), device=device)

@@ -20,8 +20,7 @@ from lacuna_model.diffusion.reading import DiffusionReader, known
 from lacuna_model.diffusion.slots import Marginals, Slots
 from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
-from lacuna_model.network.arena import Arena
-from lacuna_model.network.transformer import PassPart
+from lacuna_model.network.arena import Arena, PassPart
 
 
 class Writing(Slots):

@@ -12,9 +12,9 @@ from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.diffusion.slots import Marginals, Sampling, summary
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.families import Diffusion
-from lacuna_model.network.arena import Arena
+from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.transformer import PassPart, Transformer
+from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokenizer import Tokenizer
 
 # Tokens on each side of a gap that every pass reads; of these, the output at the last one before a gap may predict its

@@ -18,9 +18,9 @@ from torch import Tensor
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
-from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, SeenRows, within
+from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, PassPart, SeenRows, within
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import Network, PassPart, Transformer
+from lacuna_model.network.transformer import Network, Transformer
 
 T = TypeVar("T")
 

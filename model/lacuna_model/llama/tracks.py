@@ -19,10 +19,10 @@ from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import Chain, Track, unread_rows
 from lacuna_model.fim.tracks import ReaderRows, TrackReader, chosen_of
 from lacuna_model.llama.cells import Cells, Stretch
+from lacuna_model.network.arena import PassPart
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import NoStore, PassPart
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class LlamaRows(ReaderRows):
 
     def part(self, reader: TrackReader, run: slice = slice(None)) -> PassPart:
         """All rows as a part of a pass; there are no mask rows."""
-        return LlamaPart(len(self.ids), NoStore(), rows=self)
+        return LlamaPart(len(self.ids), None, rows=self)
 
 
 @dataclass(frozen=True, slots=True)

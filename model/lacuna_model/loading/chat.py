@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChatMessage
-from lacuna_model.loading.chat_rendering import COSTLY, CostlyTemplateError, Rendered, Task, render
+from lacuna_model.loading.chat_rendering import COSTLY, Rendered, Task, render
 from lacuna_model.loading.checkpoint import added_tokens, tokenizer_settings
 from lacuna_model.loading.gguf_reader import CHAT_TEMPLATE, GgufReader
 from lacuna_model.tokenizer import Tokenizer
@@ -41,26 +41,20 @@ class ChatTemplate:
         Special tokens come from the template alone; what looks like one in a message is read as plain text. Raises
         RequestError where the template refuses the messages, or takes too much time or memory.
         """
-        text = self._text(tuple(one.role for one in messages))
+        roles = tuple(one.role for one in messages)
+        # What took too much is not tried again with as many messages, or more.
+        rendered = Rendered(refusal=COSTLY) if len(roles) >= self._too_many else self._rendered(roles)
+        if rendered.refusal == COSTLY:
+            self._too_many = min(self._too_many, len(roles))
+        if rendered.refusal:
+            raise RequestError(f"the model's chat template refuses the messages: {rendered.refusal}")
+        text = rendered.text
         found: list[int] = []
         for index, one in enumerate(messages):
             before, mark, text = text.partition(_MARK.format(index))
             found += self._with_specials(before, tokenizer)
             found += tokenizer.encode(one.content) if mark else []
         return [*found, *self._with_specials(text, tokenizer)]
-
-    def _text(self, roles: tuple[str, ...]) -> str:
-        """As :meth:`_render`; a template that took too much is not tried again with as many messages, or more."""
-        if len(roles) >= self._too_many:
-            raise CostlyTemplateError(COSTLY)
-        try:
-            found = self._rendered(roles)
-        except CostlyTemplateError:
-            self._too_many = len(roles)
-            raise
-        if found.refusal:
-            raise RequestError(f"the model's chat template refuses the messages: {found.refusal}")
-        return found.text
 
     def _render(self, roles: tuple[str, ...]) -> Rendered:
         """The text of a chat of these roles, with a mark for each message, or why there is none."""

@@ -19,7 +19,7 @@ WALL_S = 60.0
 MEMORY_BYTES = 512 * 1024 * 1024
 LONGEST_CHARS = 1_000_000
 LONGEST_REASON = 300
-COSTLY = "the model's chat template takes too much time or memory"
+COSTLY = "it takes too much time or memory"
 
 
 class Task(msgspec.Struct):
@@ -37,14 +37,10 @@ class Rendered(msgspec.Struct):
     refusal: str = ""
 
 
-class CostlyTemplateError(RequestError):
-    """A template takes too much time or memory."""
-
-
 def render(task: Task) -> Rendered:
-    """The text of a chat, or why the template refuses the messages or fails.
+    """The text of a chat, or why the template refuses the messages, fails or takes too much.
 
-    Raises CostlyTemplateError where it takes too much, and RequestError where it cannot be tried.
+    Raises RequestError where it cannot be tried.
     """
     command = [sys.executable, "-I", "-m", "lacuna_model.loading.chat_rendering"]
     try:
@@ -54,8 +50,8 @@ def render(task: Task) -> Rendered:
         return msgspec.json.decode(ended.stdout, type=Rendered)
     except OSError as error:
         raise RequestError(f"the model's chat template cannot be rendered: {error.strerror or error}") from error
-    except (subprocess.TimeoutExpired, msgspec.MsgspecError) as error:
-        raise CostlyTemplateError(COSTLY) from error
+    except (subprocess.TimeoutExpired, msgspec.MsgspecError):
+        return Rendered(refusal=COSTLY)
 
 
 def _limit() -> None:

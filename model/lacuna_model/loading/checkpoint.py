@@ -110,7 +110,7 @@ class Checkpoint:
         settings = folder / SETTINGS
         self._settings = read_json(settings, dict[str, Any]) if settings.is_file() else {}
         kind = self._about.get("model_type", "")
-        family = families.of(self._hints(kind)) if isinstance(kind, str) else None
+        family = self._family_of(kind) if isinstance(kind, str) else None
         if family is None and kind in families.ELSEWHERE:
             raise WeightsError(
                 f"{folder} holds a {kind!r} model, which another engine serves: see model/docs/models.md"
@@ -121,21 +121,28 @@ class Checkpoint:
         self._names = family.names
         self._kind = kind
 
-    def _hints(self, kind: str) -> families.Hints:
-        own = self._about.get("auto_map")
+    def _family_of(self, kind: str) -> Family | None:
+        """The family of a model; None for a kind that is not known.
+
+        A plain shape is a diffusion model where its files name a mask, or where it is one that is known by its
+        vocabulary.
+        """
+        family, about = families.FAMILIES.get(kind), self._about
+        if family is families.DREAM and self._expand is not None:
+            return families.DREAM_ON
+        if family is families.A2D:
+            title = f"{self.folder.resolve().name} {about.get('_name_or_path', '')}".lower()
+            return next((one for name, one in families.A2D_VARIANTS.items() if name in title), family)
+        if family is None or not family.causal:
+            return family
+        own = about.get("auto_map")
         code = isinstance(own, dict) and any(str(name).startswith("AutoModel") for name in own)
-        size = self._about.get("vocab_size")
-        return families.Hints(
-            kind,
-            vocabulary=size if isinstance(size, int) else None,
-            own_code=code,
-            mask_name=self._token_names.get("mask", ""),
-            has_mask=bool(self._settings)
-            or self._about.get("mask_token_id") is not None
-            or self._named("mask") is not None,
-            has_expand=self._expand is not None,
-            title=f"{self.folder.resolve().name} {self._about.get('_name_or_path', '')}".lower(),
-        )
+        if kind == "llama" and about.get("vocab_size") == families.SEED_VOCABULARY and code:
+            return families.STABLE_DIFFCODER
+        if kind == "qwen2" and self._token_names.get("mask") == families.OPEN_DCODER_MASK:
+            return families.OPEN_DCODER
+        masked = bool(self._settings) or about.get("mask_token_id") is not None or self._named("mask") is not None
+        return Family() if masked or code else family
 
     @cached_property
     def _token_names(self) -> dict[str, str]:

@@ -9,13 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from lacuna_model.core.errors import WeightsError
-from lacuna_model.loading.gguf_reader import first_texts
-
 # The prompt in which a model rewrites lines because of the last changes.
 EditFormat = Literal["sweep", "zeta"]
-# Where a GGUF file says what model it holds.
-FIELDS = ("general.name", "general.basename", "general.finetune", "general.source.huggingface.repository")
 _NAMES: dict[EditFormat, re.Pattern[str]] = {
     "sweep": re.compile(r"sweep.*next.?edit|next.?edit.*sweep", re.IGNORECASE | re.DOTALL),
     "zeta": re.compile(r"(?:^|[^a-z])zeta[-_. ]?2[._]1(?!\d)", re.IGNORECASE),
@@ -23,20 +18,8 @@ _NAMES: dict[EditFormat, re.Pattern[str]] = {
 
 
 def edit_format(path: Path) -> EditFormat | None:
-    """The format of the next-edit model in the GGUF file or folder at ``path``, by its metadata or its name.
-
-    None for other models.
-    """
-    if (known := _named(path.name)) or not path.is_file():
-        return known
-    try:
-        return next(filter(None, map(_named, first_texts(path, FIELDS))), None)
-    except WeightsError:
-        return None
-
-
-def _named(name: str) -> EditFormat | None:
-    return next((known for known, pattern in _NAMES.items() if pattern.search(name)), None)
+    """The format of the next-edit model in the GGUF file or folder at ``path``, by its name; None for other models."""
+    return next((known for known, pattern in _NAMES.items() if pattern.search(path.name)), None)
 
 
 Length = Literal["expand", "search", "end"]
@@ -157,8 +140,13 @@ DREAM = Family(shift=True, mask_id=151666, block_size=0)
 DREAM_ON = Family(shift=True, mask_id=151666, block_size=0, length="expand", start=64, top_p=0.9, wrapped=True)
 OPEN_DCODER = Family(shift=True, block_size=0, rule="p2")
 A2D = Family(shift=False, rule="confidence")
+# The two variants of A2D, which only a model's name tells apart.
+A2D_VARIANTS = {
+    "bd3lm": Family(shift=False, rule="confidence", block_size=32, length="end", after_prompt=True),
+    "mdlm": Family(shift=False, rule="confidence", block_size=0),
+}
 STABLE_DIFFCODER = Family(shift=False, mask_id=5, block_size=4, length="end", rule="confidence")
-# By ``model_type`` of config.json. ``Dream`` with an expand token is DreamOn; see :func:`of` for the plain shapes.
+# By ``model_type`` of config.json. ``Dream`` with an expand token is DreamOn; plain shapes may be diffusion models.
 FAMILIES = {
     "Dream": DREAM,
     "llada": Family(LLADA_NAMES, shift=False, mask_id=126336, block_size=0, rule="confidence"),
@@ -178,50 +166,3 @@ FAMILIES = {
 ELSEWHERE = ("llada2_moe", "diffusion_gemma", "diffusiongemma")
 # Seed-Coder's vocabulary, and the mask that Open-dCoder's tokenizer adds.
 SEED_VOCABULARY, OPEN_DCODER_MASK = 155_136, "<M>"
-# The size of a block in the variants of A2D that have any.
-A2D_BLOCK = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """What the files of a folder say about the kind of its model.
-
-    ``own_code``: the model comes with code of its own. ``title`` are the names that it is known by.
-    """
-
-    kind: str
-    vocabulary: int | None
-    own_code: bool
-    mask_name: str
-    has_mask: bool
-    has_expand: bool
-    title: str
-
-
-def of(hints: Hints) -> Family | None:
-    """The family of a model; None for a kind that is not known.
-
-    A plain shape is a diffusion model where its files name a mask, or where it is one that is known by its vocabulary.
-    """
-    family = FAMILIES.get(hints.kind)
-    if family is DREAM and hints.has_expand:
-        return DREAM_ON
-    if family is A2D:
-        return A2D if (block := _a2d_block(hints.title)) is None else _in_blocks(block)
-    if family is None or not family.causal:
-        return family
-    if hints.kind == "llama" and hints.vocabulary == SEED_VOCABULARY and hints.own_code:
-        return STABLE_DIFFCODER
-    if hints.kind == "qwen2" and hints.mask_name == OPEN_DCODER_MASK:
-        return OPEN_DCODER
-    return Family() if hints.has_mask or hints.own_code else family
-
-
-def _a2d_block(title: str) -> int | None:
-    """The size of the blocks that a model of A2D reads, which only its name tells: 0 for none, None for unknown."""
-    return A2D_BLOCK if "bd3lm" in title else 0 if "mdlm" in title else None
-
-
-def _in_blocks(block: int) -> Family:
-    length: Length = "end" if block else "search"
-    return Family(shift=A2D.shift, rule=A2D.rule, block_size=block, length=length, after_prompt=bool(block))

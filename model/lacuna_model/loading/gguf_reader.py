@@ -1,8 +1,8 @@
 """Reads a GGUF file: its metadata, its vocabulary, and the tokens that fill in the middle."""
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,6 @@ def find_fim_tokens(
 
 _COUNT = struct.Struct("<Q")
 _ARRAY = struct.Struct("<IQ")
-# Entries of a list that is read at once.
-_MAX_SHORT = 1000
 
 
 class _GgufReader(gguf.GGUFReader):
@@ -102,31 +100,6 @@ class _GgufReader(gguf.GGUFReader):
             found.append(data[place : place + length])
             place += length
         return found
-
-
-class _LongListError(Exception):
-    """A long list begins."""
-
-
-class _Beginning(_GgufReader):
-    """Reads what stands before the first long list: the vocabulary's lists take some tenths of a second."""
-
-    def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
-        if raw_type == gguf.GGUFValueType.ARRAY and _ARRAY.unpack_from(self.data.data, orig_offs)[1] > _MAX_SHORT:
-            raise _LongListError
-        return super()._get_field_parts(orig_offs, raw_type)
-
-
-def first_texts(path: Path, names: Iterable[str]) -> list[str]:
-    """Those of some metadata fields of a GGUF file that are texts and stand before its first long list, as usual.
-
-    Raises WeightsError where the file is no GGUF file, or is damaged.
-    """
-    reader = _Beginning.__new__(_Beginning)
-    with suppress(_LongListError), _faults(path):
-        reader.__init__(path)  # type: ignore[misc]
-    found = (reader.get_field(name) for name in names)
-    return [field.contents() for field in found if field is not None and field.types == [gguf.GGUFValueType.STRING]]
 
 
 @contextmanager
@@ -172,13 +145,6 @@ class GgufReader:
         found = self.field(name)
         if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
             raise WeightsError(f"{self.path} has no list of texts in the metadata field {name!r}")
-        return found
-
-    def integers(self, name: str) -> list[int] | None:
-        """A metadata field that is a list of integers, or None; raises WeightsError where it is something else."""
-        found = self.optional(name)
-        if found is not None and not (isinstance(found, list) and all(isinstance(one, int) for one in found)):
-            raise WeightsError(f"{self.path} has no list of integers in the metadata field {name!r}")
         return found
 
     def number(self, name: str, default: float | None = None) -> Any:
@@ -238,9 +204,9 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
         said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
         raise OtherKindError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
     tokens = file.texts("tokenizer.ggml.tokens")
-    kinds: Sequence[int] = file.integers("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
+    kinds = file.optional("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
     pairs = [merge.split(" ", 1) for merge in file.texts("tokenizer.ggml.merges")]
-    if len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
+    if not isinstance(kinds, list) or len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
         raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again")
     spelled = byte_alphabet().keys()
     special = {i for i, token in enumerate(tokens) if kinds[i] in NO_TEXT or not spelled >= set(token)}

@@ -1,14 +1,14 @@
 """Keeps weights in the user's cache in the form that passes read: preparing them takes far longer than reading them."""
 
-import contextlib
 import hashlib
-import mmap
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
@@ -24,17 +24,15 @@ PREPARED_BYTES = 4 * 1024**3
 # Increase when the format of the prepared files changes.
 PREPARED_VERSION = "8"
 CACHE_LINE = 64  # bytes
-MADV_POPULATE_READ = 22  # linux/mman.h, since 5.14
-# The types of its tensors, by the names that safetensors gives them (huggingface/safetensors, "Format").
+# The types of tensors by the names that safetensors gives them (huggingface/safetensors, "Format").
 DTYPES = {
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "I32": torch.int32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.int32: "I32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.float32: "F32",
 }
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class Preparation(msgspec.Struct, frozen=True):
@@ -73,35 +71,18 @@ class Prepared(msgspec.Struct, frozen=True):
     about: Preparation
 
 
-class _Part(msgspec.Struct):
-    """What a safetensors file says of a tensor; ``data_offsets`` are its first byte and its end behind the header."""
-
-    dtype: str
-    shape: list[int]
-    data_offsets: tuple[int, int]
-
-
 def read_prepared(path: Path) -> Prepared | None:
     """The prepared weights at ``path``, or None if the file is missing, damaged or not trusted."""
     try:
         return _read(path) if atomic.is_trusted(path) else None
-    except (OSError, KeyError, ValueError, RuntimeError, msgspec.MsgspecError, WeightsError):
+    except (OSError, KeyError, TypeError, SafetensorError, msgspec.MsgspecError, WeightsError):
         return None
 
 
 def _read(path: Path) -> Prepared:
-    whole = mapped(path)
-    start = 8 + int.from_bytes(whole[:8].numpy().tobytes(), "little")
-    said = msgspec.json.decode(whole[8:start].numpy().data, type=dict[str, msgspec.Raw])
-    metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
-    about = msgspec.json.decode(metadata["about"], type=_Said)
-    parts = {name: msgspec.json.decode(part, type=_Part) for name, part in said.items()}
-    if start + max(part.data_offsets[1] for part in parts.values()) != len(whole):
-        raise ValueError(f"{path} has another size than it says")
-    tensors = dict[str, Tensor]()
-    for name, part in parts.items():
-        begin, end = part.data_offsets
-        tensors[name] = whole[start + begin : start + end].view(DTYPES[part.dtype]).view(part.shape)
+    with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
+        about = msgspec.json.decode(file.metadata()["about"], type=_Said)
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     check_fused(tensors, about.config)
     return Prepared(tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary))))
 
@@ -110,25 +91,14 @@ def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation
     """Write the prepared form; the file appears complete or not at all. Raises OSError."""
     # Those that fill whole lines of the cache come first, so that all of them begin with one.
     ordered = sorted(tensors, key=lambda name: tensors[name].nbytes % CACHE_LINE != 0)
-    parts, end = dict[str, _Part](), 0
+    header: dict[str, Any] = {"__metadata__": {"about": msgspec.json.encode(about).decode()}}
+    end = 0
     for name in ordered:
         tensor, begin, end = tensors[name], end, end + tensors[name].nbytes
-        parts[name] = _Part(NAMES[tensor.dtype], list(tensor.shape), (begin, end))
-    header = msgspec.json.encode({"__metadata__": {"about": msgspec.json.encode(about).decode()}} | parts)
-    header += b" " * (-(8 + len(header)) % CACHE_LINE)
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": (begin, end)}
+    said = msgspec.json.encode(header)
+    said += b" " * (-(8 + len(said)) % CACHE_LINE)
     with atomic.replacing(path) as stream:
-        stream.write(len(header).to_bytes(8, "little") + header)
+        stream.write(len(said).to_bytes(8, "little") + said)
         for name in ordered:
             stream.write(tensors[name].contiguous().view(-1).view(torch.uint8).numpy().data)
-
-
-def mapped(path: Path) -> Tensor:
-    """The bytes [N] of a file where the system's cache of files holds them: nothing is copied. Raises OSError.
-
-    Writing to them does not change the file.
-    """
-    with path.open("rb") as file:
-        area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    with contextlib.suppress(AttributeError, OSError):  # a system that cannot; there every page is a fault of its own
-        area.madvise(MADV_POPULATE_READ)
-    return torch.frombuffer(area, dtype=torch.uint8)

@@ -20,7 +20,7 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
-from lacuna_model.network.assembly import FUSED
+from lacuna_model.network.assembly import FUSED, fused_shape
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.linear import EDIT, INFILL, MASKS, Linear, MaskRows, Pair, from_codes, quantize_rows
@@ -63,17 +63,10 @@ def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None, *,
 
 def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
     """The name and shape [out, in] of every linear of the additions: ``low`` and ``high`` of each of a model's own."""
-    hidden, wide = model.hidden_size, model.intermediate_size
-    queries, keys = model.num_heads * model.head_dim, model.num_kv_heads * model.head_dim
-    shapes = {
-        "qkv": (queries + 2 * keys, hidden),
-        "output": (hidden, queries),
-        "gate_up": (2 * wide, hidden),
-        "down": (hidden, wide),
-    }
     found = {}
     for index in range(model.num_layers):
-        for name, (outputs, inputs) in shapes.items():
+        for name in FUSED:
+            outputs, inputs = fused_shape(name, model)
             found[f"layers.{index}.{name}.low"] = (rank, inputs)
             found[f"layers.{index}.{name}.high"] = (outputs, rank)
     return found
@@ -128,12 +121,14 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
         tensors = {name: _wider(name, tensor, more) for name, tensor in tensors.items()}
     device = base.final_norm.device
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    pairs = {
-        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels) for name in (name, name[:-3] + "high")))
-        for name in additions(base.config, config.rank)
-        if name.endswith(".low")
-    }
-    layers = [{name: pairs[f"layers.{index}.{name}"] for name in FUSED} for index in range(config.layers)]
+
+    def linear(name: str) -> Linear:
+        return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+
+    layers = [
+        {name: Pair(*(linear(f"layers.{index}.{name}.{part}") for part in ("low", "high"))) for name in FUSED}
+        for index in range(config.layers)
+    ]
     if config.kind != MASKS:
         return base.with_additions(config.kind, layers, kernels)
     return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
@@ -144,10 +139,6 @@ def _wider(name: str, tensor: Tensor, more: int) -> Tensor:
     if name.endswith((".low", ".low.scale")):
         return F.pad(tensor, (*[0] * (2 * tensor.ndim - 1), more))
     return F.pad(tensor, (0, more)) if name.endswith(".high") else tensor
-
-
-def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
-    return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
 
 
 def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -105,8 +105,6 @@ QUANTISATIONS = (
     "F32", "F16", "BF16", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0",
     "IQ4_NL", "IQ4_XS",
 )  # fmt: skip
-# Slots that a pass opens at once. Far slots are drafted badly: a pass with 8, 16 and 32 slots yields 2.1, 2.5 and 2.2
-# tokens.
 
 
 class GgufFile:

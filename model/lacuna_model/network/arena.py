@@ -1,11 +1,11 @@
-"""Keys and values of rows in an arena: which rows see which, and how far each has moved."""
+"""Keys and values of rows in an arena: which rows see which, how far each has moved, and the parts of a pass."""
 
 import copy
 import math
 import mmap
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -195,11 +195,6 @@ class Arena:
         """What attention multiplies."""
         return attended_in(self.keys.dtype)
 
-    @property
-    def is_bfloat16(self) -> bool:
-        """Whether keys are in bfloat16, which the kernels in C require."""
-        return self.keys.dtype is torch.bfloat16
-
     def reserve(self, rows: int) -> None:
         """Grow to at least ``rows`` rows in total; the contents are kept."""
         capacity = self.keys.shape[2]
@@ -278,3 +273,33 @@ def _zeros(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> 
     if device != HOST:
         return torch.zeros(shape, device=device, dtype=dtype)
     return torch.frombuffer(mmap.mmap(-1, math.prod(shape) * dtype.itemsize, **_PRIVATE), dtype=dtype).view(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class PassPart:
+    """Consecutive rows of a pass that share a store, ``count`` of them; without one they attend to each other only.
+
+    ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
+    (None: everywhere). Instead of a mask, ``seen``: to rows of the store in an order; or ``causal``: every row attends
+    to all keys up to its own, also in that order if both are given. ``moved``: tokens of the K keys have moved since
+    they were read. ``kinds`` name the additions of each row, "" for none; without them no row of a token has any.
+    """
+
+    count: int
+    store: Arena | None
+    mask: Tensor | None = None
+    causal: bool = False
+    seen: Sequence[SeenRows] = ()
+    moved: MovedKeys | None = None
+    kinds: Sequence[str] = ()
+
+    def on(self, device: torch.device) -> "PassPart":
+        """The same with its mask on a device."""
+        return self if self.mask is None else replace(self, mask=self.mask.to(device))
+
+    def shown(self, rows: range, device: torch.device) -> Tensor | None:
+        """The mask of a part whose store returns the given ``rows``."""
+        if not self.causal:
+            return mask_of(self.seen, len(rows)).to(device) if self.seen else self.mask
+        columns = torch.arange(len(rows), device=device)
+        return columns <= columns[len(rows) - self.count :, None]

@@ -11,8 +11,8 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig, shape_of
-from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Linear, NativeLinear
-from lacuna_model.network.transformer import Layer, Rotations, Transformer
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Layer, Linear, NativeLinear
+from lacuna_model.network.transformer import Rotations, Transformer
 
 # The fused linears of a layer, and the projections whose rows each stacks.
 FUSED = {
@@ -52,6 +52,12 @@ def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None)
     return NativeLinear(kernels, weight, scale, bias, tensors.get(name + ".blocks"))
 
 
+def fused_shape(name: str, config: ModelConfig) -> list[int]:
+    """The shape [out, in] of a fused linear of a layer."""
+    shapes = [shape_of(part, config) for part in FUSED[name]]
+    return [sum(rows for rows, _ in shapes), shapes[0][1]]
+
+
 def check_fused(tensors: State, config: ModelConfig) -> None:
     """Compare fused tensors, in whatever form, with the shapes that the config says. Raises WeightsError.
 
@@ -59,9 +65,8 @@ def check_fused(tensors: State, config: ModelConfig) -> None:
     """
     for index in range(config.num_layers):
         prefix = f"layers.{index}."
-        for name, parts in FUSED.items():
-            shapes = [shape_of(prefix + part, config) for part in parts]
-            _check_linear(tensors, prefix + name, [sum(rows for rows, _ in shapes), shapes[0][1]])
+        for name in FUSED:
+            _check_linear(tensors, prefix + name, fused_shape(name, config))
         for name in ("attn_norm", "mlp_norm", *(norm for norm in ("q_norm", "k_norm") if prefix + norm in tensors)):
             _check(tensors, prefix + name, shape_of(name, config))
     _check(tensors, "final_norm", shape_of("final_norm", config))

@@ -19,28 +19,15 @@ from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_kernels.native import AddedRows
-from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, in_order, mask_of, of_mask
+from lacuna_model.network.arena import Arena, PassPart, Rotation, SeenRows, in_order, of_mask
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import DenseLinear, GpuLinear, Pair
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Layer, Pair
 
 if TYPE_CHECKING:
     from lacuna_kernels.gpu.product import Addition
 
 
-@dataclass(frozen=True, slots=True)
-class GpuLayer:
-    """One block's parts; only ``qkv`` may have a bias. ``head_norms`` are those of query and key, if there are any."""
-
-    attn_norm: Tensor
-    qkv: GpuLinear
-    output: GpuLinear
-    mlp_norm: Tensor
-    gate_up: GpuLinear
-    down: GpuLinear
-    head_norms: tuple[Tensor, Tensor] | None = None
-
-
-def additions(layer: GpuLayer, added: Mapping[str, Pair]) -> dict[str, "tuple[Pair, Addition]"]:
+def additions(layer: Layer, added: Mapping[str, Pair]) -> dict[str, "tuple[Pair, Addition]"]:
     """What rows of a kind have ``added`` to a layer's linears, for wide passes and in the form of the kernels."""
     found = {}
     for name, pair in added.items():
@@ -51,39 +38,34 @@ def additions(layer: GpuLayer, added: Mapping[str, Pair]) -> dict[str, "tuple[Pa
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ArenaRows:
-    """``count`` rows of a pass, which go to the tail of an ``arena``.
+def runs_on_gpu(layer: Layer) -> bool:
+    """Whether the kernels are for a layer: its linears are those of GPUs, and only ``qkv`` may have a bias."""
+    linears = (layer.output, layer.gate_up, layer.down)
+    others = all(isinstance(one, GpuLinear) and one.bias is None for one in linears)
+    return others and isinstance(layer.qkv, GpuLinear)
 
-    They attend to what is ``seen``; else by the ``mask`` [R, K], bool, to the arena's first K rows where it is True;
-    else each to all rows before it and to itself, as what is seen says, too, if it is ``causal``. ``moved``: tokens of
-    these have moved since they were read.
-    """
 
-    count: int
-    arena: Arena
-    mask: Tensor | None = None
-    seen: Sequence[SeenRows] = ()
-    causal: bool = False
-    moved: MovedKeys | None = None
+def takes(parts: Sequence[PassPart]) -> bool:
+    """Whether the kernels are for a pass: all its rows go to arenas, and it is said what they see."""
+    return all(
+        part.store is not None
+        and not part.store.head
+        and (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
+        for part in parts
+    )
 
-    @property
-    def end(self) -> int:
-        """The arena's rows after the pass."""
-        return self.arena.tail + self.count
 
-    def folded(self, repeats: int) -> FoldedMask | None:
-        """The mask for torch's attention; None if that is causal."""
-        if self.causal:
-            return None
-        mask = mask_of(self.seen, self.end).to(self.arena.keys.device) if self.seen else self.mask
-        return None if mask is None else fold_mask(mask, repeats, self.arena.dtype)
+def arena_of(part: PassPart) -> Arena:
+    """The arena of a part of a pass that :func:`takes` allows."""
+    assert part.store is not None
+    return part.store
 
-    def runs(self) -> Sequence[SeenRows]:
-        """What the rows attend to, in order."""
-        if self.seen:
-            return self.seen
-        return [in_order(self.arena.tail, self.count)] if self.mask is None else of_mask(self.mask)
+
+def _runs(part: PassPart) -> Sequence[SeenRows]:
+    """What a part's rows attend to, in order."""
+    if part.seen:
+        return part.seen
+    return [in_order(arena_of(part).tail, part.count)] if part.causal or part.mask is None else of_mask(part.mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +83,11 @@ class Placed:
     most: int
 
 
-def placed(parts: Sequence[ArenaRows]) -> Placed:
+def placed(parts: Sequence[PassPart]) -> Placed:
     """Describe the rows of some parts, and copy to the device what they see and what is not there yet."""
     from lacuna_kernels.gpu import heads
 
-    keys, runs = parts[0].arena.keys, [part.runs() for part in parts]
+    keys, runs = arena_of(parts[0]).keys, [_runs(part) for part in parts]
     every = [one for own in runs for one in own]
     ends = list(accumulate((len(one.own.rows) for one in every), initial=0))
     host = torch.empty((ends[-1], 2), dtype=torch.int32, pin_memory=keys.is_cuda)
@@ -123,7 +105,7 @@ def placed(parts: Sequence[ArenaRows]) -> Placed:
     counts = np.concatenate([one.counts for one in every])
     numbers, first = list[NDArray[np.int64]](), 0
     for part in parts:
-        rows, arena = slice(first, first := first + part.count), part.arena
+        rows, arena = slice(first, first := first + part.count), arena_of(part)
         stores = arena.keys, arena.values, arena.tail
         numbers.append(heads.numbers(*stores, counts[rows], lists[rows], arena.scales))
     return Placed(np.concatenate(numbers), before, own, int(counts.max()))
@@ -143,7 +125,7 @@ class Spot:
     most: int = 0
     eight_bit: bool = False
     placed: Placed | None = None
-    wide: ArenaRows | None = None
+    wide: PassPart | None = None
     folded: FoldedMask | None = None
     rotation: Rotation | None = None
 
@@ -158,7 +140,7 @@ class GpuLayers:
     """
 
     config: ModelConfig
-    layers: Sequence[GpuLayer]
+    layers: Sequence[Layer]
     final_norm: Tensor
     cos: Tensor
     sin: Tensor
@@ -166,13 +148,13 @@ class GpuLayers:
     masks: int | None = None
 
     def __call__(
-        self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], added: Sequence[AddedRows] = ()
+        self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], added: Sequence[AddedRows] = ()
     ) -> Tensor:
         """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R].
 
         Those of ``added`` have additions.
         """
-        x = x.to(parts[0].arena.dtype)
+        x = x.to(arena_of(parts[0]).dtype)
         gates: dict[int, Tensor] = {}
         for span in added:
             gate = gates.setdefault(span.kind, torch.zeros((len(x), 1), dtype=x.dtype, device=x.device))
@@ -222,7 +204,9 @@ class GpuLayers:
         from lacuna_kernels.gpu.heads import RowPlaces, place_heads
 
         config, layer = self.config, self.layers[index]
-        norms = None if layer.head_norms is None else (*layer.head_norms, config.rms_norm_eps)
+        assert isinstance(layer.qkv, GpuLinear)
+        eps, both = config.rms_norm_eps, (layer.q_norm, layer.k_norm)
+        norms = None if both[0] is None or both[1] is None else (both[0], both[1], eps)
         mixed, first = list[Tensor](), 0
         for spot in spots:
             rows = slice(first, first := first + spot.count)
@@ -236,12 +220,13 @@ class GpuLayers:
                 mixed.append(attend(query, placement, angles, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
+    def _spots(self, parts: Sequence[PassPart]) -> Iterator[Spot]:
         """Wide parts one by one, and neighbouring others together."""
         from lacuna_kernels.gpu import heads
 
         repeats = self.config.num_heads // self.config.num_kv_heads
-        device, eight_bit = parts[0].arena.keys.device, bool(parts[0].arena.scales)
+        arena = arena_of(parts[0])
+        device, eight_bit = arena.keys.device, bool(arena.scales)
         for few, neighbours in groupby(parts, lambda part: part.count <= MAX_ROWS):
             group = list(neighbours)
             if few:
@@ -250,17 +235,20 @@ class GpuLayers:
                 yield Spot(len(found.numbers), data, found.most, eight_bit, placed=found)
                 continue
             for part in group:
-                arena = part.arena
-                counts = np.full(part.count, part.end)
+                arena = arena_of(part)
+                rows = arena.rows(part.count)
+                counts = np.full(part.count, rows.stop)
                 own = heads.numbers(arena.keys, arena.values, arena.tail, counts, scales=arena.scales)
                 data = torch.from_numpy(own).to(device)
                 rotation = None if part.moved is None else part.moved.rotation(self.cos, self.sin)
-                folded = part.folded(repeats)
+                mask = None if part.causal else part.shown(rows, device)
+                folded = None if mask is None else fold_mask(mask, repeats, arena.dtype)
                 yield Spot(part.count, data, eight_bit=eight_bit, wide=part, folded=folded, rotation=rotation)
 
-    def _wide(self, query: Tensor, spot: Spot, part: ArenaRows, index: int) -> Tensor:
+    def _wide(self, query: Tensor, spot: Spot, part: PassPart, index: int) -> Tensor:
         """Attention [R, H D] of many rows, whose keys and values the arena has."""
-        keys, values = part.arena.read(index, slice(0, part.end))
+        arena = arena_of(part)
+        keys, values = arena.read(index, slice(0, arena.tail + part.count))
         if spot.rotation is not None:
             keys = spot.rotation(keys)
         found = attention(query.transpose(0, 1)[None], keys, values, spot.folded, causal=spot.folded is None)

@@ -9,7 +9,7 @@ attend to nothing.
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels.native import AddedRows
-from lacuna_model.network.arena import attended_in
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Placed, Spot, placed
+from lacuna_model.network.arena import PassPart, attended_in
+from lacuna_model.network.gpu_layers import GpuLayers, Spot, arena_of, placed
 from lacuna_model.network.linear import Linear
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
@@ -60,35 +60,12 @@ class Digest(Protocol):
     @property
     def width(self) -> int:
         """How many numbers are kept of a row."""
-        ...
 
     def restricted(self, logits: Tensor, early: Tensor) -> Tensor:
         """The logits [R, V], changed in place, without tokens that cannot come next; no end where it is ``early``."""
-        ...
 
     def rows(self, logits: Tensor) -> Tensor:
         """What is kept of each row of such logits: float32 [R, ``width``]."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PassRows:
-    """The rows of a pass: tokens, rotary positions, and the ``parts`` by store.
-
-    ``early`` are the rows after which no end may come. Those of ``added`` have additions; of those of the first kind -j
-    stands for mask row j.
-    """
-
-    ids: Sequence[int]
-    positions: Sequence[int]
-    parts: Sequence[ArenaRows]
-    early: Sequence[bool] = ()
-    added: Sequence[AddedRows] = ()
-
-    @property
-    def kinds(self) -> tuple[int, ...]:
-        """The kinds of additions that rows have."""
-        return tuple(sorted({span.kind for span in self.added}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +90,6 @@ def sections(block: Block) -> tuple[Block, Block, Block, Block, Block]:
     return block[: PLACE * rows].reshape(rows, PLACE), lists[0], lists[1], lists[2], lists[3]
 
 
-def pack(block: NDArray[np.int64], given: PassRows, where: Placed) -> None:
-    """Put the rows of a pass into the first rows of the sections of a ``block`` of zeros; the others are padding."""
-    placements, ids, positions, early, added = sections(block)
-    count = len(given.ids)
-    placements[:count] = where.numbers
-    ids[:count] = given.ids
-    positions[:count] = given.positions
-    early[: len(given.early)] = given.early
-    for span in given.added:
-        added[span.first : span.first + span.rows] = 1 + span.kind
-
-
 @dataclass(slots=True)
 class Recorded:
     """A graph's memory, at fixed addresses: what it reads, as one ``block``, and what it leaves behind."""
@@ -133,7 +98,7 @@ class Recorded:
     states: Tensor
     kept: Tensor | None
     replay: Callable[[], None] | None = None
-    logits: Tensor | None = field(default=None)
+    logits: Tensor | None = None
 
 
 class Graphs:
@@ -147,18 +112,35 @@ class Graphs:
         self._kept: dict[tuple[int, int, torch.dtype, tuple[int, ...], Digest | None], Recorded] = {}
         self.recorded = 0
 
-    def read(self, given: PassRows, digest: Digest | None = None) -> PassRead:
-        """Read at most ``ROWS[-1]`` rows; the states are a copy."""
-        count = len(given.ids)
+    def read(
+        self,
+        ids: Sequence[int],
+        positions: Sequence[int],
+        parts: Sequence[PassPart],
+        early: Sequence[bool],
+        added: Sequence[AddedRows],
+        digest: Digest | None,
+    ) -> PassRead:
+        """Read at most ``ROWS[-1]`` rows, as :meth:`.Transformer.read` does; the states are a copy.
+
+        ``early`` are the rows after which no end may come. Of those of ``added`` with the first kind -j stands for mask
+        row j.
+        """
+        count = len(ids)
         rows = next(size for size in ROWS if size >= count)
-        where = placed(given.parts)
+        where = placed(parts)
         length = max(LEAST_LENGTH, 1 << (where.most - 1).bit_length())
-        keys = given.parts[0].arena.keys
-        key = rows, length, keys.dtype, given.kinds, digest
+        keys = arena_of(parts[0]).keys
+        key = rows, length, keys.dtype, tuple(sorted({span.kind for span in added})), digest
         one = self._kept.pop(key, None) or self._memory(rows, keys, digest)
         # Memory of its own for every pass: the copy from it may still run when the next pass is put together.
         packed = torch.zeros(len(one.block), dtype=torch.int64, pin_memory=keys.is_cuda)
-        pack(packed.numpy(), given, where)
+        placements, *lists, kinds = sections(packed.numpy())
+        placements[:count] = where.numbers
+        for section, given in zip(lists, (ids, positions, early), strict=True):
+            section[: len(given)] = given
+        for span in added:
+            kinds[span.first : span.first + span.rows] = 1 + span.kind
         one.block.copy_(packed, non_blocking=True)
         if one.replay is None:
             one.replay = self._record(one, *key)

@@ -10,7 +10,9 @@ behind them and without. Mask rows are one kind; rows of tokens may be of others
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,16 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, gpu, product
-from lacuna_kernels.native import NativeKernels
+from lacuna_kernels.native import AddedRows, NativeKernels
 from lacuna_kernels.structures import WIDTH
+from lacuna_model.network.config import ModelConfig
 
 if TYPE_CHECKING:
     from lacuna_kernels.gpu.product import Addition
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-
-from lacuna_kernels.native import AddedRows
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -189,6 +187,21 @@ def from_codes(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> L
     if kernels is None or any(size % WIDTH for size in codes.shape):
         return DenseLinear(codes.float() * scale[:, None])
     return NativeLinear(kernels, codes, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One block's parts; the projections of q, k, v and of gate, up are single linears with stacked rows."""
+
+    config: ModelConfig
+    attn_norm: Tensor
+    qkv: Linear
+    output: Linear
+    mlp_norm: Tensor
+    gate_up: Linear
+    down: Linear
+    q_norm: Tensor | None = None
+    k_norm: Tensor | None = None
 
 
 MASKS, EDIT, INFILL = "masks", "edit", "infill"

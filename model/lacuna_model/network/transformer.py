@@ -6,7 +6,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 
 import copy
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -15,80 +15,15 @@ from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.structures import LINEARS, WIDTH
 from lacuna_model.core.context import finished
-from lacuna_model.network import linear
-from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, mask_of
+from lacuna_model.network import gpu_layers, linear
+from lacuna_model.network.arena import Arena, PassPart, Rotation
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
-from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
-from lacuna_model.network.linear import GpuLinear, LayerAdditions, Linear, MaskRows, NativeLinear, Pair, WithAdditions
-
-
-class KeyValueStore(Protocol):
-    """Stores the keys and values of a pass, and returns those that it attends to."""
-
-    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Take the rows' ``key`` and ``value`` [B, G, R, D]; return all that they may attend to [B, G, K, D]."""
-        ...
-
-
-class NoStore:
-    """The rows attend to each other only; ``dtype`` is that of attention, by default the rows' own."""
-
-    def __init__(self, dtype: torch.dtype | None = None) -> None:
-        self._dtype = dtype
-
-    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows' own keys and values."""
-        dtype = self._dtype or key.dtype
-        return key.to(dtype), value.to(dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class PassPart:
-    """Consecutive rows of a pass that share a store, ``count`` of them.
-
-    ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
-    (None: everywhere). Instead of a mask, ``seen``: to rows of the store in an order; or ``causal``: every row attends
-    to all keys up to its own, also in that order if both are given. ``moved``: tokens of the K keys have moved since
-    they were read. ``kinds`` name the additions of each row, "" for none; without them no row of a token has any.
-    """
-
-    count: int
-    store: KeyValueStore
-    mask: Tensor | None = None
-    causal: bool = False
-    seen: Sequence[SeenRows] = ()
-    moved: MovedKeys | None = None
-    kinds: Sequence[str] = ()
-
-    def on(self, device: torch.device) -> "PassPart":
-        """The same with its mask on a device."""
-        return self if self.mask is None else replace(self, mask=self.mask.to(device))
-
-    def shown(self, rows: range, device: torch.device) -> Tensor | None:
-        """The mask of a part whose store returns the given ``rows``."""
-        if not self.causal:
-            return mask_of(self.seen, len(rows)).to(device) if self.seen else self.mask
-        columns = torch.arange(len(rows), device=device)
-        return columns <= columns[len(rows) - self.count :, None]
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One block's parts; the projections of q, k, v and of gate, up are single linears with stacked rows."""
-
-    config: ModelConfig
-    attn_norm: Tensor
-    qkv: Linear
-    output: Linear
-    mlp_norm: Tensor
-    gate_up: Linear
-    down: Linear
-    q_norm: Tensor | None = None
-    k_norm: Tensor | None = None
+from lacuna_model.network.gpu_layers import GpuLayers, additions
+from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, cuda_graph
+from lacuna_model.network.linear import Layer, LayerAdditions, Linear, MaskRows, NativeLinear, Pair, WithAdditions
 
 
 class Rotations:
@@ -104,10 +39,6 @@ class Rotations:
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
-
-    def to_moved(self, moved: MovedKeys | None) -> Rotation | None:
-        """What rotates keys to where their tokens are; None where none has moved."""
-        return None if moved is None else moved.rotation(self.cos, self.sin)
 
     def turns(self, positions: Tensor, parts: Sequence[PassPart]) -> tuple[Tensor, Tensor]:
         """Cosines and sines [T, R, D] of rows at ``positions`` [R], on the host, for each distance of keys of a part.
@@ -133,37 +64,30 @@ class Network(Protocol):
     @property
     def device(self) -> torch.device:
         """Where the states and logits of a pass are."""
-        ...
 
     @property
     def masks(self) -> MaskRows | None:
         """The mask rows that a pass may have."""
-        ...
 
     @property
     def recorded(self) -> int:
         """How many graphs were recorded; the pass that needs one takes longer."""
-        ...
 
     @property
     def exact_rows(self) -> int | None:
         """In a pass of at most so many rows, if there is a limit, a row's result does not depend on the others."""
-        ...
 
     @property
     def is_asynchronous(self) -> bool:
         """Whether a pass that was begun goes on while the host does other things."""
-        ...
 
     @property
     def head(self) -> Linear:
         """Makes logits [..., V] of states."""
-        ...
 
     @property
     def outputs(self) -> int:
         """The outputs V of the head: a model that only drafts has those of the first tokens alone."""
-        ...
 
     def read(
         self,
@@ -174,7 +98,6 @@ class Network(Protocol):
         digest: Digest | None = None,
     ) -> PassRead:
         """Read tokens ``ids`` [R] at ``positions`` [R]; the ``parts`` hold all rows, in order."""
-        ...
 
 
 class Transformer:
@@ -219,8 +142,8 @@ class Transformer:
         the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
         """
         added, masked = self._added(ids, parts), any(token < 0 for token in ids)
-        if self._graphs is not None and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
-            return self._graphs.read(PassRows(ids, positions, rows, early, added), digest)
+        if self._graphs is not None and len(ids) <= ROWS[-1] and gpu_layers.takes(parts):
+            return self._graphs.read(ids, positions, parts, early, added, digest)
         device = self.final_norm.device
         x = self.embedded(torch.tensor([ids], device=device), masked)
         places = torch.tensor(positions, device=device)
@@ -250,8 +173,8 @@ class Transformer:
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             x = self._native(x[0], *self.rotations.turns(positions.view(-1), parts), kept, added)[None]
-        elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
-            return self._gpu(x[0], positions.view(-1), rows, added)[None]
+        elif self._gpu is not None and gpu_layers.takes(parts) and len(x) == 1 and gpu.takes(x):
+            return self._gpu(x[0], positions.view(-1), parts, added)[None]
         else:
             x = finished(self._in_turns(x, positions, parts, added))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
@@ -270,7 +193,7 @@ class Transformer:
 
     def _in_native_form(self, x: Tensor, parts: Sequence[PassPart]) -> list[KeptRows]:
         """The parts in the native kernels' form; none where these cannot have them."""
-        arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
+        arenas = [part.store for part in parts if part.store is not None and part.store.keys.dtype is torch.bfloat16]
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:
             return []
         return [_kept(part, one) for part, one in zip(parts, arenas, strict=True)]
@@ -280,6 +203,7 @@ class Transformer:
     ) -> Generator[None, None, Tensor]:
         """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
+        repeats = self.config.num_heads // self.config.num_kv_heads
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
         rotations: list[Rotation | None] = []
@@ -290,18 +214,17 @@ class Transformer:
             mixed: list[Tensor] = []
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
-                keys, values = part.store.exchange(index, key, value)
+                keys, values = (key, value) if part.store is None else part.store.exchange(index, key, value)
                 if not index:
-                    folded.append(self._folded(part.shown(range(keys.shape[2]), keys.device), keys.dtype))
-                    rotations.append(self.rotations.to_moved(part.moved))
+                    mask = part.shown(range(keys.shape[2]), keys.device)
+                    folded.append(None if mask is None else fold_mask(mask, repeats, keys.dtype))
+                    moved = part.moved
+                    rotations.append(None if moved is None else moved.rotation(self.rotations.cos, self.rotations.sin))
                 if (rotation := rotations[place]) is not None:
                     keys = rotation(keys)
                 mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
-
-    def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
-        return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
 
     def with_masks(
         self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
@@ -333,13 +256,12 @@ class Transformer:
         """
         if not gpu.takes(self.final_norm):
             return self
-        layers = [layer for layer in map(_gpu_layer, self.layers) if layer is not None]
-        if self.config.head_dim % 2 or len(layers) < len(self.layers):
+        if not all(map(gpu_layers.runs_on_gpu, self.layers)):
             return self
         other, rotations = copy.copy(self), self.rotations
-        added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(layers)]
+        added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(self.layers)]
         masks = 0 if linear.MASKS in self.added else None
-        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added, masks)
+        other._gpu = GpuLayers(self.config, self.layers, self.final_norm, rotations.cos, rotations.sin, added, masks)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other
@@ -422,59 +344,19 @@ def _kept(part: PassPart, arena: Arena) -> KeptRows:
     return KeptRows(part.count, arena.keys, arena.values, rows, folded, runs)
 
 
-def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
-    """The parts in the form of the kernels for GPUs; none where a part has another store, or a mask for a batch."""
-    found: list[ArenaRows] = []
-    for part in parts:
-        arena = part.store
-        if (
-            not isinstance(arena, Arena)
-            or arena.head
-            or not (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
-        ):
-            return []
-        found.append(ArenaRows(part.count, arena, part.mask, part.seen, part.causal, part.moved))
-    return found
-
-
-def _gpu_layer(layer: Layer) -> GpuLayer | None:
-    """A layer in the form of the kernels for GPUs; None where it differs."""
-    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
-    if not (isinstance(qkv, GpuLinear) and isinstance(output, GpuLinear)):
-        return None
-    if not (isinstance(gate_up, GpuLinear) and isinstance(down, GpuLinear)):
-        return None
-    if any(one.bias is not None for one in (output, gate_up, down)):
-        return None
-    norms = None if layer.q_norm is None or layer.k_norm is None else (layer.q_norm, layer.k_norm)
-    return GpuLayer(layer.attn_norm, qkv, output, layer.mlp_norm, gate_up, down, norms)
-
-
 def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:
     """The additions in the kernels' form; empty where they differ, so that no row may have them."""
-    pairs = {name: (pair.low, pair.high) for name, pair in added.items()}
     return {
-        name: PackedPair(low.packed, high.packed)
-        for name, (low, high) in pairs.items()
-        if isinstance(low, NativeLinear) and isinstance(high, NativeLinear)
+        name: (pair.low.packed, pair.high.packed)
+        for name, pair in added.items()
+        if isinstance(pair.low, NativeLinear) and isinstance(pair.high, NativeLinear)
     }
 
 
 def _parts(layer: Layer, added: Sequence[Mapping[str, PackedPair]]) -> LayerParts | None:
     """A layer in the kernels' form: native linears, float32 norms, none for query and key; None where it differs."""
-    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
-    if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
+    linears = {name: one.packed for name in LINEARS if isinstance(one := getattr(layer, name), NativeLinear)}
+    is_wide = {layer.attn_norm.dtype, layer.mlp_norm.dtype} == {torch.float32}
+    if layer.q_norm is not None or not is_wide or len(linears) < len(LINEARS):
         return None
-    if not (isinstance(qkv, NativeLinear) and isinstance(output, NativeLinear)):
-        return None
-    if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
-        return None
-    return LayerParts(
-        layer.attn_norm,
-        qkv.packed,
-        output.packed,
-        layer.mlp_norm,
-        gate_up.packed,
-        down.packed,
-        [kind for kind in added if kind],
-    )
+    return LayerParts(layer.attn_norm, layer.mlp_norm, linears, [kind for kind in added if kind])

@@ -31,24 +31,10 @@ NOTICE_S, MEASURE_S = 300.0, 3600.0
 NAME = "masks"
 
 
-class Trained(msgspec.Struct):
-    """What the training has done so far, over all its runs."""
+class Trained(loop.Trained):
+    """What the training has done so far, and the share of drafts that are ``accepted`` in each slot."""
 
-    seconds: float = 0.0
-    steps: int = 0
-    tokens: int = 0
-    rows: int = 0
-    accepted: list[float] = []
-
-    def and_then(self, now: Progress, accepted: list[float]) -> "Trained":
-        """What has been done with this run's part, and the drafts that are ``accepted`` now."""
-        return Trained(
-            self.seconds + now.seconds,
-            self.steps + now.steps,
-            self.tokens + now.tokens,
-            self.rows + now.rows,
-            accepted,
-        )
+    accepted: list[float] = msgspec.field(default_factory=list)
 
     def line(self, loss: float) -> str:
         """One line about it."""
@@ -113,8 +99,8 @@ def train(
 
     def keep(now: Progress, *, measured: bool = True) -> None:
         accepted = fit.acceptance(held_out) if measured else run.done.accepted
-        done = before.and_then(now, accepted)
-        run.keep(fit, done, done.line(now.loss))
+        done = before.and_then(now, accepted=accepted)
+        run.keep(fit.state(), *fit.kept(), done, done.line(now.loss))
 
     def notice(now: Progress) -> None:
         nonlocal measured_s

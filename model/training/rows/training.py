@@ -182,17 +182,10 @@ def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     return share[:, None] * (back[:rank] @ right.T), (left @ turned[:, :rank]) * share
 
 
-class Trained(msgspec.Struct):
-    """What the training has done so far, over all its runs, and the ``curve``: the tokens at each mark, and figures."""
+class Trained(loop.Trained):
+    """What the training has done so far, and the ``curve``: the tokens at each mark, and figures."""
 
-    seconds: float = 0.0
-    samples: int = 0
-    tokens: int = 0
-    curve: list[tuple[int, Measured]] = []
-
-    def and_then(self, now: Progress, curve: list[tuple[int, Measured]]) -> "Trained":
-        """What has been done with this run's part, and the ``curve`` until now."""
-        return Trained(self.seconds + now.seconds, self.samples + now.samples, self.tokens + now.tokens, list(curve))
+    curve: list[tuple[int, Measured]] = msgspec.field(default_factory=list)
 
 
 def train(
@@ -240,13 +233,13 @@ def train(
         return (before.seconds + now.seconds) / max(seconds, 1e-6)
 
     def notice(now: Progress) -> None:
-        done = before.and_then(now, run.done.curve)
+        done = before.and_then(now, curve=list(run.done.curve))
         line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
         if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
             measured = fit.measure(asked, fim.ends)
             done.curve.append((done.tokens, measured))
             line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
-        run.keep(fit, done, line)
+        run.keep(fit.state(), *fit.kept(), done, line)
 
     if not before.curve:
         notice(Progress())

@@ -1,6 +1,6 @@
 """The command ``kernels``: checks and times the linears in C, in the shapes of a small model's layers.
 
-They are in 8 bit, and as a model that drafts has them in 4. ``tests.gpu.kernel_steps`` does the same for a GPU.
+They are in 8 bit, and as a model that drafts has them in 4.
 """
 
 import time

@@ -5,7 +5,8 @@ import tracemalloc
 import torch
 
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.network.gpu_layers import ArenaRows, placed
+from lacuna_model.network.arena import PassPart
+from lacuna_model.network.gpu_layers import placed
 
 from . import tiny_fim
 
@@ -30,7 +31,7 @@ def test_what_a_pass_allocates_and_copies_does_not_grow_with_the_context() -> No
             rows = reader.next_rows([[head, suffix, fill]])
             assert rows is not None
             (seen,) = rows.seen
-            found = placed([ArenaRows(2, reader.arena, seen=rows.seen)])
+            found = placed([PassPart(2, reader.arena, seen=rows.seen)])
             taken.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
             copied.add(len(found.own) - len(ids))

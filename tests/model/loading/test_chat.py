@@ -95,17 +95,6 @@ def test_a_template_that_took_too_much_is_not_tried_again_with_as_many_messages(
     assert len(set(said)) == 1
 
 
-def test_what_a_template_refuses_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[int] = []
-    render = chat.render
-    monkeypatch.setattr(chat, "render", lambda task: tried.append(1) or render(task))
-    template = ChatTemplate(TEMPLATE, SPECIALS)
-    for _ in range(3):
-        with pytest.raises(RequestError, match="refuses the messages: no tools"):
-            template.tokens([ChatMessage("tool", "x")], TOKENIZER)
-    assert tried == [1]
-
-
 @pytest.mark.parametrize("content", ["[", '{"chat_template": 1, "added_tokens_decoder": 3}', "{" * 20_000])
 def test_damaged_settings_of_a_tokenizer_are_refused_in_one_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "tokenizer_config.json").write_text(content)

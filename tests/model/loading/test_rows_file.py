@@ -60,7 +60,3 @@ def test_a_file_that_lacks_a_tensor_says_which(tmp_path: Path) -> None:
     rows_file.write(path, CONFIG, tensors)
     with pytest.raises(WeightsError, match=r"no layers\.1\.down\.low"):
         rows_file.stored(path, MODEL)
-
-
-def test_none_ship_for_a_model_that_is_not_in_the_registry() -> None:
-    assert rows_file.shipped("/home/me/model.gguf") is None

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from tests.model import tiny
 
 from lacuna_model.network.arena import GROWTH, Arena, MovedKeys
@@ -82,9 +81,3 @@ def test_rows_stay_when_it_grows_and_when_they_are_gathered(dtype: torch.dtype) 
     moved = arena.listed(np.array([3, 1, 2])).moved
     assert moved is not None
     assert moved.tolist() == [0, 7, 7]
-
-
-def test_8_bit_takes_little_more_than_half_of_bfloat16() -> None:
-    wide = replace(tiny.CONFIG, head_dim=64)
-    usual, half = (Arena(wide, torch.device("cpu"), dtype).num_bytes for dtype in (torch.bfloat16, torch.int8))
-    assert half < 0.54 * usual

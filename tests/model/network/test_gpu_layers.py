@@ -12,11 +12,11 @@ from torch import Tensor
 pytest.importorskip("triton")
 
 from lacuna_kernels import gpu
-from lacuna_model.network.arena import Arena
-from lacuna_model.network.assembly import State, build_transformer, fuse, linear_from
+from lacuna_model.network.arena import Arena, PassPart
+from lacuna_model.network.assembly import State, build_transformer, fuse
 from lacuna_model.network.graphs import cuda_graph
-from lacuna_model.network.linear import DenseLinear, GpuLinear, quantize_rows
-from lacuna_model.network.transformer import PassPart, Transformer
+from lacuna_model.network.linear import DenseLinear, GpuLinear
+from lacuna_model.network.transformer import Transformer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 CONFIG = replace(
@@ -242,23 +242,6 @@ def test_parts_of_several_documents_share_a_graph() -> None:
             found.append(model.read([5, 6, 9], [0, 1, 4], parts).states)
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
     assert recorder.count == 1
-
-
-def test_linears_on_a_gpu_take_bfloat16_and_codes() -> None:
-    tensors = narrow(fuse(tiny.state(CONFIG), CONFIG))
-    weight = tensors["layers.0.qkv"].to(DEVICE)
-    codes, scale = quantize_rows(weight.float())
-    x = torch.randn((70, 16), generator=torch.Generator().manual_seed(0)).to(DEVICE)
-    for held in ({"w": weight}, {"w": codes, "w.scale": scale}):
-        made = linear_from(held, "w")
-        assert isinstance(made, GpuLinear)
-        expected = DenseLinear(weight.float())(x)
-        for rows in (2, 70):
-            got = made(x[:rows])
-            assert got.dtype is torch.float32
-            assert float((got - expected[:rows]).norm() / expected[:rows].norm()) < 0.02
-        torch.testing.assert_close(made.first(5)(x[:3]), made(x[:3])[:, :5])
-    assert isinstance(linear_from({"w": weight.float()}, "w"), DenseLinear)
 
 
 def test_the_heads_logits_are_sums_in_float32_for_any_number_of_rows() -> None:

@@ -11,7 +11,7 @@ from tests.model.fim import tiny_fim
 from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
 from tests.training.corpora import corpus
 
-from lacuna_kernels import native
+from lacuna_kernels.structures import WIDTH
 from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
@@ -75,7 +75,7 @@ def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatc
     if wide:
         monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
         tokens = tiny_fim.VOCABULARY.tokens
-        more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.WIDTH))))
+        more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % WIDTH))))
         config = replace(CONFIG, vocab_size=len(more.tokens))
         path = gguf_files.write(
             tmp_path / "wide.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT

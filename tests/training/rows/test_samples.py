@@ -1,18 +1,13 @@
 """Samples have the prompt of a fill first; what is behind it is the rows' own, and the end closes the answer."""
 
-import itertools
-from pathlib import Path
 from random import Random
 
 import pytest
 from tests.model import tiny
 from tests.model.fim import tiny_fim
-from tests.training.corpora import corpus
 
-from training.edits import FOLDER, EditExample
-from training.packages import CorpusError
-from training.rows.samples import COPIED, RowSample, edit, infill, samples
-from training.stored import DocumentWriter
+from training.edits import EditExample
+from training.rows.samples import COPIED, RowSample, edit, infill
 
 MODEL = tiny_fim.loaded()
 TOKENIZER, FIM = MODEL.tokenizer, MODEL.fim
@@ -79,14 +74,3 @@ def test_a_fill_is_taken_from_the_text() -> None:
         assert one.answer == one.first + 1
         assert behind(one) in tiny.CODE
     assert any("\n" in behind(one) for one in found)
-
-
-def test_samples_are_drawn_without_end(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no train edits"):
-        next(samples("edit", tmp_path, "train", TOKENIZER, FIM, 0))
-    with DocumentWriter(tmp_path / FOLDER / "train" / "pypi-p.jsonl.zst") as writer:
-        writer.write(example())
-    corpus(tmp_path, python=[tiny.CODE * 2])
-    for kind in ("edit", "infill"):
-        drawn = list(itertools.islice(samples(kind, tmp_path, "train", TOKENIZER, FIM, 0), 3))
-        assert len(drawn) == 3

@@ -12,7 +12,7 @@ from tests.model.fim import tiny_fim
 from tests.training.rows.test_samples import example
 from tests.training.rows.test_training import BASE
 
-from lacuna_model.core.params import DecodeOptions, FillStats, FollowChanges, InfillRequest, PastChange, Region
+from lacuna_model.core.params import DecodeOptions, FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.editing.editor import UNCHANGED
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
@@ -60,12 +60,6 @@ def asked(done: EditExample, *, prior: bool = True) -> InfillRequest:
     )
 
 
-def fill(text: str) -> InfillRequest:
-    """A person types at the end of the first line."""
-    at = text.index("\n")
-    return InfillRequest(text, (Region(at, at, max_tokens=8),), path="p/a.py", options=DecodeOptions(syntax=False))
-
-
 @pytest.mark.parametrize("prior", [True, False])
 def test_what_was_learnt_is_written_behind_the_change(trained: LoadedFim, prior: bool) -> None:
     result = Engine(trained).fill(asked(FOLLOWED, prior=prior))
@@ -94,34 +88,6 @@ def test_the_prompt_is_that_of_the_training(trained: LoadedFim, monkeypatch: pyt
     assert ids == list(sample.ids[: sample.answer - 1])
     assert [bool(track.kind) for track in tracks] == [False, False, False, True]
     assert len(tracks[-1].ids) == sample.answer - sample.first - 1
-
-
-def test_the_rows_share_the_context_of_fills(trained: LoadedFim) -> None:
-    engine, wanted = Engine(trained), asked(FOLLOWED)
-    engine.fill(fill(wanted.text))
-    first, again = engine.fill(wanted), engine.fill(wanted)
-    assert first.stats.cached_tokens >= first.stats.context_tokens / 2
-    assert again.stats.cached_tokens == again.stats.context_tokens == first.stats.context_tokens
-    assert first.fills == again.fills == (FOLLOWED.updated,)
-
-
-@pytest.mark.parametrize("more", range(6))
-def test_a_long_text_below_is_not_read_again(trained: LoadedFim, more: int) -> None:
-    below = "".join(f"name{row} = {'x' * (row % 7)}{'y' * more}\n" for row in range(90))
-    engine, wanted = Engine(trained), asked(msgspec.structs.replace(FOLLOWED, suffix=below))
-    at = len(FOLLOWED.prefix + FOLLOWED.new) - 1
-    engine.fill(msgspec.structs.replace(fill(wanted.text), regions=(Region(at, at, max_tokens=2),)))
-    stats = engine.fill(wanted).stats
-    assert stats.context_tokens - stats.cached_tokens < 40 < stats.cached_tokens
-
-
-def test_with_rows_that_nobody_asks_for_a_fill_is_the_same_bit_for_bit(trained: LoadedFim) -> None:
-    wanted = fill(asked(FOLLOWED).text)
-    engine = Engine(trained)
-    first, plain = (msgspec.structs.replace(one.fill(wanted), stats=FillStats()) for one in (engine, Engine(MODEL)))
-    assert first == plain
-    engine.fill(asked(FOLLOWED))
-    assert engine.fill(wanted).fills == first.fills
 
 
 class Line(Random):
