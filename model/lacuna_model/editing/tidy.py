@@ -34,7 +34,7 @@ _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_STRING = r"(?:\b[frbu]{1,2})?([\"'`])(?:\\.|(?!\1).)*\1"
+STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Of the words of a line that goes, at least this share has to stand elsewhere in the new text.
 WORDS_ELSEWHERE = 0.5
@@ -215,7 +215,7 @@ def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
         if hunk.kind != "replace" or asked.shares(bare):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
-        if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):
+        if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", rf"(?:\b[frbu]{{1,2}})?{STRING}")):
             return True
         comment = COMMENT.match(old) is not None and not asked.comments
         return id(hunk) in alone and (comment or (not asked.less and _only_loses(old, new)))
