@@ -81,7 +81,7 @@ def accepted_text(change: AskedChange, answer: str, is_valid: Callable[[str], bo
 
 def fault(change: AskedChange, new: str) -> str:
     """Why ``new`` is no edit of the lines, whatever was asked; "" where it may be one."""
-    rules = (_question, _fence, _needed, _repeated, _repeated_lines, _imports)
+    rules = (_question, _needed, _repeated, _repeated_lines, _imports)
     return next((wrong for rule in rules for wrong in rule(change, new)), "")
 
 
@@ -98,12 +98,6 @@ def _question(change: AskedChange, new: str) -> Iterator[str]:
     """Words of the question, where the model went on after its answer."""
     if any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN)):
         yield "repeats the question"
-
-
-def _fence(change: AskedChange, new: str) -> Iterator[str]:
-    """Fences of Markdown that the lines do not have."""
-    if _num_fences(new) > _num_fences(change.old) and not change.is_prose:
-        yield "has a code fence that the lines do not have"
 
 
 def _num_fences(text: str) -> int:

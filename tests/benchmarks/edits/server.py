@@ -129,8 +129,6 @@ def _text_edits(params: types.ApplyWorkspaceEditParams) -> list[types.TextEdit]:
     for change in params.edit.document_changes or ():
         if isinstance(change, types.TextDocumentEdit):
             found += [edit for edit in change.edits if isinstance(edit, types.TextEdit)]
-    for edits in (params.edit.changes or {}).values():
-        found += edits
     return found
 
 
