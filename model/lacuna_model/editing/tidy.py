@@ -1,7 +1,7 @@
 """Takes out of an answer what nobody asked for, where that can be told: then the rest of the answer can be used.
 
-Lines that repeat those beside the part go, and so do fences. Changes of form alone, of code where the instruction is
-about comments, and of keys that the instruction does not name are taken back. Lines that are only missing come back.
+Lines that repeat those beside the part go, and so do fences. Changes of form alone, and of code where the instruction is
+about comments, are taken back. Lines that are only missing come back.
 """
 
 import re
