@@ -402,13 +402,22 @@ def _marked(change: AskedChange, new: str) -> Iterator[str]:
 
 
 def _passages(change: AskedChange, new: str) -> Iterator[str]:
-    """Paragraphs, and items of lists that stay lists."""
+    """Paragraphs, items of lists that stay lists, and lines of which no word is left."""
     (items, paragraphs), (items_now, paragraphs_now) = (
-        (len(_ITEM.findall(text)), sum(bool(one.strip()) for one in re.split(r"\n\s*\n", with_feeds(text))))
+        (
+            len(_ITEM.findall(text)),
+            sum(bool(one.strip()) for one in re.split(r"\n\s*\n", with_feeds(text))),
+        )
         for text in (change.old, new)
     )
     if not change.asked.less and (paragraphs_now < paragraphs or 0 < items_now < items):
         yield "leaves out a paragraph or an item"
+    fewer = sum(map(bool, map(str.strip, split(new)))) < sum(map(bool, map(str.strip, split(change.old))))
+    for line in split(change.old) if fewer and not (change.asked.less or change.asked.translates) else ():
+        if words(line) and words(line).isdisjoint(words(new)):
+            yield f"leaves out a line: {line.strip()}"
+    if paragraphs_now > paragraphs and not change.asked.adds and not items_now > items:
+        yield "has a paragraph that the lines do not have"
 
 
 _OF_CODE: tuple[Rule, ...] = (

@@ -1,7 +1,7 @@
 """Takes out of an answer what nobody asked for, where that can be told: then the rest of the answer can be used.
 
-Lines that repeat those beside the part go, and so do fences. Changes of form alone, and of code where the instruction is
-about comments, are taken back. Lines that are only missing come back.
+Lines that repeat those beside the part go, and so do fences. Changes of form alone, of code where the instruction is
+about comments, and of keys that the instruction does not name are taken back. Lines that are only missing come back.
 """
 
 import re
@@ -130,7 +130,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: AskedChange, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _named, _corrected):
+    for rule in (_form, _indentation, _comments, _sharing, _named, _corrected):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -206,6 +206,15 @@ def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
         return code(change.whole(alone), change.language) != before
 
     return changes_code
+
+
+def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+    """Changes of keys that have no word of the instruction where others have one."""
+    kinds = ("replace", "delete") if change.is_configuration else ()
+    shares = {id(hunk): change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"}
+    if change.asked.comments_alone or change.is_prose or not any(shares.values()):
+        return _never
+    return lambda hunk: hunk.kind in kinds and not shares[id(hunk)]
 
 
 def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:

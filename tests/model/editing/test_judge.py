@@ -124,7 +124,6 @@ WARNED = [
      "changes a comment: /// With an area."),
     ("a.py", "def f(n):\n    print('debug', n)\n    x = n + 1\n    save(x)\n    return x\n", "remove the debug print",
      "def f(n):\n    x = n + 1\n    return x\n", "save(x)"),
-    ("a.toml", '[a]\nrand = "0.8"\nlog = "0.4"\n', "update log to 0.5", '[a]\nrand = "0.9"\nlog = "0.5"\n', "rand"),
     ("a.go", "func f() {\n\tg()\n}\n", "call it twice", "func h() {\n\tg()\n\tg()\n}\n", "no longer defines f"),
     ("c.ini", "[a]\nx = 1\ny = 2\n", "set x to 5", "[a]\nx = 5\n", "no longer defines y"),
     ("c.conf", "[a]\nx = 1\ny = 2\n", "set x to 5", "[z]\nx = 5\n", "no longer defines a"),

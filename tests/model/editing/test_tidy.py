@@ -76,3 +76,8 @@ def test_an_answer_that_had_to_go_on_behind_a_missing_comma_ends_there() -> None
     one = change("a.json", '  "a": {\n    "b": 1\n  },\n', "add c with the value 2", "{\n", '  "d": 3\n}\n')
     answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n, "": "and more",\n'
     assert judged(one, answer) == Judged('  "a": {\n    "b": 1,\n    "c": 2\n  },\n')
+
+
+def test_only_the_key_that_is_named_changes() -> None:
+    text, answer = '[a]\nrand = "0.8"\nlog = "0.4"\n', '[a]\nrand = "0.9"\nlog = "0.5"\n'
+    assert first("a.toml", text, "update log to 0.5", answer) == text.replace("0.4", "0.5")
