@@ -4,7 +4,7 @@ import pytest
 from tests.benchmarks.held_out.names import Filled, cases, measure, read, rows
 from tests.benchmarks.records import Records
 
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.snippets.format import PieceCounter
 
 MAIN = """\
@@ -38,7 +38,7 @@ def test_lines_are_filled_from_a_name_on_that_only_another_file_or_a_package_dec
     assert all(case.before + case.truth + case.after == MAIN for case in wanted)
 
     def fill(request: InfillRequest) -> InfillResult:
-        return InfillResult("ok", ("glue(1, till)\n" if request.options.names else "glued(1, till)\n",))
+        return InfillResult("ok", ("glue(1, till)\n" if request.options.names else "glued(1, till)\n",), FillStats())
 
     with Records(None, Filled) as records:
         own = [row for row in rows(measure(fill, PieceCounter(), wanted[1:], read, records))]

@@ -35,7 +35,7 @@ def test_an_edit_is_judged_and_recorded(tmp_path: Path) -> None:
         return InfillResult("ok", (new.decode(),), FillStats(nfe=3, tokens=12, ms=5.0))
 
     def refuse(request: InfillRequest) -> InfillResult:
-        return InfillResult("no_valid_fill", ("x\n",), message="no valid text was found")
+        return InfillResult("no_valid_fill", ("x\n",), FillStats(), "no valid text was found")
 
     for fill in (answer, refuse):  # what is recorded is not asked again
         with open_records(tmp_path / "records", "model", 1) as records:
