@@ -103,7 +103,6 @@ class Surroundings:
             "relative": (one.context + 1) / (max(other.context for other in others) + 1),
             "many": math.log2(1 + len(others)) / 4,
             "many_alike": math.log2(1 + alike) / 4,
-            "same_kind": float(mine == its),
             "prose": float(its == "comment" != mine),
             "member": float(single and dots[0] != dots[1]),
         }
