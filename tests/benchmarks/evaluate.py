@@ -125,7 +125,7 @@ def evaluate(
         asked = [one.question() for one in spread(load_problems(data), limit)]
     fillers = chosen(model, names or ([LACUNA] if gaps > 1 else []))
     if gaps > 1 and asked[0].request.path.endswith(".py"):
-        fillers += map(one_by_one, fillers)
+        fillers = [*fillers, *map(one_by_one, fillers)]
     head = fills.Evaluation(subject(model), f"{held_out or data}, {gaps} gaps, seed {seed}")
     found = fills.measure(asked, fillers, records, head)
     show((measure if held_out else fills).rows(found), json_output)
