@@ -121,7 +121,7 @@ def offers(
 def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
     """Returns a candidate with the odds that a message about its line gives it."""
     message = told.get(len(line_starts(text[: one.place.start])) - 1, "") if told else ""
-    names = [name for name in one.place.pattern.old if is_name(name) and len(name) > 1]
+    names = [name for name in one.place.pattern.literals if is_name(name) and len(name) > 1]
     if not any(re.search(rf"\b{re.escape(name)}\b", message) for name in names):
         return one
     return replace(one, probability=with_odds(one.probability, ODDS_OF_MESSAGE))

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.patterns import patterns
+from lacuna_model.next_edit.patterns import extracted, patterns
 from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.renames import Renames, Where
@@ -45,8 +46,8 @@ def candidates(
     surroundings, renames, here = Surroundings(change, tokens), Renames(change, tokens, where), where == "here"
     avoided = [change.new_span] if here else []
     found: list[Candidate] = []
-    for pattern in patterns(change):
-        words = [text for text in pattern.old if is_word(text)]
+    for pattern in chain(patterns(change), extracted(change) if here else ()):
+        words = [text for text in pattern.literals if is_word(text)]
         if not (words or here) or not all(word in tokens.text for word in words):
             continue  # without splitting the text into tokens
         found_places = places(pattern, tokens, avoided, until=until, accepts=renames.may_reach)
@@ -62,9 +63,10 @@ def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) ->
         related = renames.of(one.place)
         features = surroundings.features(one, own)
         renamed = related.relation == "renamed"
-        if not renamed and is_unrelated(one, features, is_same=related.relation == "same"):
+        if is_unrelated(one, features) and not renamed:
             continue
-        likely = probability(features)
+        named = one.place.pattern.kind == "extracted"
+        likely = surroundings.of_extracted(one) if named else probability(features)
         place = surroundings.with_key(one.place) if related.shorthand else one.place
         kind = related.kind or surroundings.kind(place)
         yield Candidate(place, max(likely, RENAMED) if renamed else likely, features, kind)
@@ -107,11 +109,12 @@ def _overlap(one: MatchedPlace, other: MatchedPlace) -> bool:
 
 
 def _covers(wide: MatchedPlace, one: MatchedPlace) -> bool:
-    """Whether a place of a pattern with more tokens contains another."""
+    """Whether a place of an exact pattern with more tokens contains another."""
     return (
         wide.start <= one.start
         and one.end <= wide.end
         and len(wide.pattern.old) > len(one.pattern.old)
+        and not wide.pattern.variables
         and bool(wide.pattern.written)
     )
 

@@ -55,7 +55,8 @@ def examples(case: EditCase) -> list[Example]:
     """
     change = first_change(case)
     truths = [case.shifted(index) for index in range(len(case.edits)) if index != case.first]
-    return [Example(case, one, _is_right(case, change.new, one, truths)) for one in candidates(change, change.new)]
+    ranked = [one for one in candidates(change, change.new) if one.place.pattern.kind != "extracted"]
+    return [Example(case, one, _is_right(case, change.new, one, truths)) for one in ranked]
 
 
 def _is_right(case: EditCase, tokens: TokenizedText, one: Candidate, truths: Sequence[LineEdit]) -> bool:

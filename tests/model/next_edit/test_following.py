@@ -48,6 +48,9 @@ FILLER = "".join(f"def other_{n}(a{n}, b{n}):\n    return a{n} * b{n} + {n}\n\n\
         # An argument more.
         ("send(reader, writer, on_release=done)\n", "send(reader, writer, backend, on_release=done)\n",
          "keep(reader, writer, on_release=done)\n", "keep(reader, writer, backend, on_release=done)\n"),
+        # Two parts of a comparison change their places, whatever they are.
+        ('assert "" != person.name\n', 'assert person.name != ""\n', 'assert "" != company.address\n',
+         'assert company.address != ""\n'),
     ],
 )  # fmt: skip
 def test_the_change_is_made_at_the_place_like_it_alone(first: str, becomes: str, rest: str, then: str) -> None:
@@ -95,3 +98,14 @@ def test_places_lie_outside_the_change_and_keep_the_brackets(token: tuple[int, i
     assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
     open_before, open_after = unmatched(made.new.texts), unmatched(TokenizedText(applied(changed, picked)).texts)
     assert sorted(open_before) == sorted(open_after)
+
+
+def test_the_value_of_a_new_variable_becomes_its_name_in_the_same_block() -> None:
+    body = "def show(request):\n    {}print(request.params.id)\n    return posts[request.params.id]\n\n\n"
+    old = body.format("") + FILLER + body.format("")
+    new = old.replace("    print", "    id_of_post = request.params.id\n    print", 1)
+    made = followed(old, new, 1)
+    assert made.startswith(
+        "def show(request):\n    id_of_post = request.params.id\n    print(id_of_post)\n    return posts[id_of_post]\n"
+    )
+    assert made.count("print(id_of_post)") == 1

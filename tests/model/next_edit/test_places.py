@@ -23,8 +23,12 @@ def becomes(pattern: Pattern, text: str) -> list[str]:
     ("old", "new", "elsewhere", "expected"),
     [
         ("f(a)\n", "g(a)\n", "x = f(b)\n", "x = g(b)\n"),
+        ('assert "" != a.b\n', 'assert a.b != ""\n', 'assert "" != c.d\n', 'assert c.d != ""\n'),
+        ("eq(w.text(), 'one two')\n", "eq('one two', w.text())\n", "eq(w.text(), 'three')\n",
+         "eq('three', w.text())\n"),
         ("  if a:\n    b()\n", "  while a:\n    b()\n    c()\n", "if a:\n  b()\n", "while a:\n  b()\n"),
         ("run(x, y)\n", "run(x, z, y)\n", "  run(x,  y)\n", "  run(x, z, y)\n"),
+        ("log('one', x)\na()\n", "a()\n", "log('two', x)\nb()\n", "b()\n"),
         ("a.b(1)  # why\n", "a.b(1)\n", "  a.b(2)  # why\n", "  a.b(2)\n"),
     ],
 )  # fmt: skip
