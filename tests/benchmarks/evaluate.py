@@ -9,11 +9,10 @@ from tests.benchmarks.held_out import cases, measure
 from tests.benchmarks.instructions import edits
 from tests.benchmarks.instructions.judging import missing_tools
 from tests.benchmarks.instructions.tasks import Kind, load_tasks
-from tests.benchmarks.records import Records, subject
-from tests.benchmarks.tasks import attempts, cpp, several
-from tests.benchmarks.tasks.attempts import Attempt
-from tests.benchmarks.tasks.dataset import load_problems, spread
-from tests.benchmarks.tasks.engines import LACUNA, chosen
+from tests.benchmarks.records import subject
+from tests.benchmarks.tasks import cpp, fills
+from tests.benchmarks.tasks.dataset import load_problems, several, spread
+from tests.benchmarks.tasks.engines import LACUNA, chosen, one_by_one
 
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
@@ -89,7 +88,7 @@ def evaluate(
         Path | None,
         typer.Option(
             "--records",
-            help="Write the result of every gap to this JSONL file; with --held-out and --instructions, go on from it.",
+            help="Write the result of every problem to this JSONL file, and go on from it.",
         ),
     ] = None,
     json_output: JsonOption = False,
@@ -109,31 +108,27 @@ def evaluate(
         if missing := missing_tools(tasks):
             raise RequestError(f"the programs that judge the edits need {' and '.join(missing)}")
         with edits.open_records(records, subject(model), len(tasks)) as kept:
-            rows = edits.rows(edits.measure(tasks, Engine.load(model).fill, kept))
-    elif held_out:
-        count = limit or measure.DEFAULT_CASES
+            show(edits.rows(edits.measure(tasks, Engine.load(model).fill, kept)), json_output)
+        return
+    if held_out:
         files = cases.held_out_files(held_out, [name for name in languages.split(",") if name])
-        encode = load_tokenizer(model).encode
-        with measure.open_records(records, subject(model), files, count, seed) as found:
-            rows = measure.rows(measure.measure(files, count, seed, chosen(model, names), encode, found))
+        asked = measure.questions(files, limit or measure.DEFAULT_CASES, seed, load_tokenizer(model).encode)
     elif data is None or not data.is_file():
         raise RequestError(
             f"{data}: no such file" if data else "give one of --data FILE, --held-out CORPUS or --instructions"
         )
     elif cpp.is_cpp(data):
-        functions = cpp.load(data)
-        with Records(records, cpp.Outcome, anew=True) as outcomes:
-            found_cpp = cpp.measure(functions[: limit or None], gaps, seed, chosen(model, names or [LACUNA]), outcomes)
-        rows = cpp.rows(found_cpp, gaps)
+        asked = [cpp.cut(one, gaps, seed) for one in cpp.load(data)[: limit or None]]
     elif gaps > 1:
-        solutions = several.several(load_problems(data), gaps)
-        solutions = solutions[: limit or len(solutions)]
-        rows = several.rows(several.measure(solutions, chosen(model, names or [LACUNA])))
+        asked = several(load_problems(data), gaps)[: limit or None]
     else:
-        problems = spread(load_problems(data), limit)
-        with Records(records, Attempt, anew=True) as written:
-            rows = attempts.rows(attempts.measure(problems, chosen(model, names), written))
-    show(rows, json_output)
+        asked = [one.question() for one in spread(load_problems(data), limit)]
+    fillers = chosen(model, names or ([LACUNA] if gaps > 1 else []))
+    if gaps > 1 and asked[0].request.path.endswith(".py"):
+        fillers = [*fillers, *map(one_by_one, fillers)]
+    head = fills.Evaluation(subject(model), f"{held_out or data}, {gaps} gaps, seed {seed}")
+    found = fills.measure(asked, fillers, records, head)
+    show((measure if held_out else fills).rows(found), json_output)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -14,12 +14,15 @@ ALL = "all"
 _Z_95 = 1.959964  # normal quantile of a two-sided 95 % interval
 
 
+def by(found: Sequence[Result], key: Callable[[Result], str]) -> dict[str, Sequence[Result]]:
+    """The results by key, in the order in which keys first appear."""
+    return {name: [one for one in found if key(one) == name] for name in dict.fromkeys(map(key, found))}
+
+
 def grouped(found: Sequence[Result], key: Callable[[Result], str]) -> dict[str, Sequence[Result]]:
-    """The results by key, in the order in which keys first appear; of several, at last ``ALL`` results."""
-    groups: dict[str, list[Result]] = {}
-    for one in found:
-        groups.setdefault(key(one), []).append(one)
-    return {**groups, ALL: found} if len(groups) > 1 else {**groups}
+    """The results by key; of several, at last ``ALL`` results."""
+    groups = by(found, key)
+    return {**groups, ALL: found} if len(groups) > 1 else groups
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -22,8 +22,7 @@ from time import perf_counter
 import msgspec
 import torch
 from msgspec.structs import replace
-from tests.benchmarks.tasks.dataset import Problem, load_problems, spread
-from tests.benchmarks.tasks.several import several
+from tests.benchmarks.tasks.dataset import Problem, load_problems, several, spread
 from tests.gpu import pieces, pretended
 from tests.gpu.harness import Place, Report
 from tests.gpu.packed import Pack, from_bytes

@@ -44,7 +44,6 @@ _ADDS = (
     r"document|annotate|reject|warn|ergänz|füg|ajout|añad|aggiung|"
     r"(?:return|print|exit|skip|ignore|do nothing|stop|fail|abort|continue)\b.*\b(?:if|when|unless|falls|wenn)\b)"
 )
-_REMOVES = r"(?:please |bitte )*(?:remov|delet|drop\b|get rid)"
 _COMMENTS = (
     "comment|docstring|javadoc|jsdoc|godoc|docs?\\b|document\\b|documentation|kommentar|commentaire|comentario|license"
 )
@@ -53,7 +52,6 @@ _CALLED = (
     r"\b(?:call|invok|run|start|execut)\w*\s+(?:the\s+)?(?:(?:function|method)\s+)?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+"
     r"(?:only|if|when|unless|after|before)\b"
 )
-_TITLES = "(?:the|this) (?:first |main )?(?:title|heading|headline)\\b"
 _TRANSLATES = "translat|übersetz|tradui|traduc|tradu[cz]|перевед|翻译"
 _CORRECTS = "fix|correct|korrig|corrig|spell|gramma|typo|proofread|rechtschreib|tippfehler|punctuat|orthogra"
 _LITERAL = r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|\S*@\S+|\w+://\S+|\S*\w[./]\w\S*"
@@ -112,11 +110,6 @@ class Asked:
         return self._has(_LESS) or bool(re.search(_LESS_SIGNS, self.instruction))
 
     @property
-    def removes(self) -> bool:
-        """Whether it asks for something to be deleted, and begins with that."""
-        return self._begins(_REMOVES)
-
-    @property
     def adds(self) -> bool:
         """Whether it asks for something to be added, and begins with that."""
         return self._begins(_ADDS) and not self._has("instead|rather than|statt")
@@ -137,11 +130,6 @@ class Asked:
         """Whether it is about comments and documentation, so that code stays."""
         several = self.less and self._has("and\\b|und\\b|et\\b")
         return self.comments and not self._has(_CODE_TOO) and not several
-
-    @property
-    def titles(self) -> bool:
-        """Whether it is about a title that is there."""
-        return self._has(_TITLES)
 
     @property
     def translates(self) -> bool:

@@ -133,10 +133,18 @@ class Editor:
         if self._instruction is None:
             return (yield from self._following(part, text, region, before))
         (old,) = standing(text, [region])
-        first = yield from self._instructed(part, text, region, before, "")
+        request = self._request
+
+        def instructed(wrong: str) -> Steps:
+            """One answer; ``wrong`` is what was wrong with the answer before."""
+            asked = self._instruction or ""
+            layout = edit_layout(self._model, part, text, region, request.path, request.language, asked, wrong)
+            return (yield from self._answered(part, text, region, layout, before))
+
+        first = yield from instructed("")
         if (first.text not in (None, old) and not first.warning) or first.outcome == "deadline":
             return first
-        second = yield from self._instructed(part, text, region, before, first.why or first.warning or SAME)
+        second = yield from instructed(first.why or first.warning or SAME)
         if second.text in (None, old) or (second.warning and first.text is not None):
             return first
         return second
@@ -162,19 +170,6 @@ class Editor:
         end = yield from self._answered(part, text, region, layout, before)
         self.stats[-1] = msgspec.structs.replace(self.stats[-1], context_tokens=0, cached_tokens=0)
         return end
-
-    def _instructed(
-        self,
-        part: EditedPart,
-        text: bytes,
-        region: Region,
-        before: tuple[str, ...],
-        wrong: str,
-    ) -> Steps:
-        """One answer to the instruction; ``wrong`` is what was wrong with the answer before."""
-        request, asked = self._request, self._instruction or ""
-        layout = edit_layout(self._model, part, text, region, request.path, request.language, asked, wrong)
-        return (yield from self._answered(part, text, region, layout, before))
 
     def _answered(
         self,

@@ -8,14 +8,14 @@ the instruction shares no word with. Both are the rest of a sentence that begins
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
 from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, is_taken_up, split, words
-from lacuna_model.editing.names import BRINGS, COMMENT, Name, bound, code, names, used
+from lacuna_model.editing.names import BRINGS, COMMENT, Name, code
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
-from lacuna_model.editing.tidy import FENCE, tidied
+from lacuna_model.editing.tidy import FENCE, STRING, tidied
 from lacuna_model.text.lines import with_feeds
 
 _CONDITION = r"\b(?:if|unless|guard)\b"
@@ -81,7 +81,7 @@ def accepted_text(change: AskedChange, answer: str, is_valid: Callable[[str], bo
 
 def fault(change: AskedChange, new: str) -> str:
     """Why ``new`` is no edit of the lines, whatever was asked; "" where it may be one."""
-    rules = (_question, _fence, _needed, _repeated, _repeated_lines, _imports, _undeclared)
+    rules = (_question, _needed, _repeated, _repeated_lines, _imports)
     return next((wrong for rule in rules for wrong in rule(change, new)), "")
 
 
@@ -98,12 +98,6 @@ def _question(change: AskedChange, new: str) -> Iterator[str]:
     """Words of the question, where the model went on after its answer."""
     if any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN)):
         yield "repeats the question"
-
-
-def _fence(change: AskedChange, new: str) -> Iterator[str]:
-    """Fences of Markdown that the lines do not have."""
-    if _num_fences(new) > _num_fences(change.old) and not change.is_prose:
-        yield "has a code fence that the lines do not have"
 
 
 def _num_fences(text: str) -> int:
@@ -198,19 +192,6 @@ def _imports(change: AskedChange, new: str) -> Iterator[str]:
             yield f"leaves out a line that is still needed: {line.strip()}"
 
 
-def _undeclared(change: AskedChange, new: str) -> Iterator[str]:
-    """Names that the lines declare for themselves, and that the new text only uses."""
-    if change.language is None or change.is_configuration:
-        return
-    own = {name.text for name in names(change.text, change.start, change.end, change.language, within=True)}
-    text, span = change.whole(new), change.span(new)
-    gone = (own & used(text, change.language, span)) - bound(text, change.language, span)
-    beside = f"{change.before}{change.after}"
-    for name in sorted(gone):
-        if not re.search(rf"\b{re.escape(name)}\b", beside):
-            yield f"uses {name}, which it no longer declares"
-
-
 def _names_lost(change: AskedChange, new: str) -> Iterator[str]:
     """Names that are gone; whether they were to go, only the one who asked knows."""
     for name in _gone(change, new):
@@ -225,17 +206,41 @@ def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
         return
     changed = [line for hunk in found for line in hunk.new]
     only_less = not any(line.strip() and not is_line_of(line, change.old) for line in changed)
-    comments = asked.translates or (asked.comments and not asked.adds) or any(map(COMMENT.match, changed))
+    comments = asked.translates or asked.corrects or (asked.comments and not asked.adds)
+    others = [line for line in changed if COMMENT.match(line) and not is_line_of(line, change.old)]
     joined = [hunk for hunk in found if _joins(change, hunk)]
     for hunk in found:
         for line in hunk.old:
             if not line.strip() or is_line_of(line, new):
                 continue
             gone = hunk.kind == "delete" and not is_taken_up([line], changed)
-            if COMMENT.match(line) and not comments:
-                yield f"leaves out a comment: {line.strip()}"
+            if COMMENT.match(line) and not (comments or _is_renamed(change, line, others)):
+                yield f"{'changes' if others else 'leaves out'} a comment: {line.strip()}"
             elif gone or only_less or hunk in joined or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
                 yield f"leaves out a line: {line.strip()}"
+
+
+def _is_renamed(change: AskedChange, line: str, others: Sequence[str]) -> bool:
+    """Whether one of other lines has all words of a line, but for some that the instruction says."""
+    lost = [words(line) - words(other) for other in others]
+    return any(one and all(map(change.asked.says, one)) for one in lost)
+
+
+def _strings(change: AskedChange, new: str) -> Iterator[str]:
+    """Strings that say something else, of which the instruction says nothing."""
+    exempt = change.asked.translates or change.asked.corrects or change.is_configuration
+    for hunk in hunks(change.old, new) if not exempt else ():
+        if len(hunk.old) != len(hunk.new):
+            continue
+        said, now = (_said("".join(lines)) for lines in (hunk.old, hunk.new))
+        words_too = re.search(r"[^\W\d_]", said + now)
+        if said and now and said != now and words_too and not change.asked.shares(f"{said} {now}"):
+            yield f"changes what a string says: {hunk.new[0].strip()}"
+
+
+def _said(code: str) -> str:
+    """The text of the strings in some code, without blanks and what is put into them."""
+    return re.sub(r"\$?\{[^{}]*\}|\s", "", "".join(match[0][1:-1] for match in re.finditer(STRING, code)))
 
 
 def _joins(change: AskedChange, hunk: AnswerHunk) -> bool:
@@ -243,12 +248,6 @@ def _joins(change: AskedChange, hunk: AnswerHunk) -> bool:
     short = [name.code for name in change.names if not name.local and name.code == name.head]
     defining = sum(any(code in " ".join(line.split()) for code in short) for line in hunk.old)
     return bool(hunk.new) and defining > 1 and len(hunk.new) < len(hunk.old)
-
-
-def _code_changed(change: AskedChange, new: str) -> Iterator[str]:
-    """Code, where the instruction is about comments."""
-    if change.asked.comments_alone and code(change.whole(new), change.language) != code(change.text, change.language):
-        yield "changes code, and the instruction is about comments"
 
 
 def _added(change: AskedChange, new: str) -> Iterator[str]:
@@ -423,7 +422,7 @@ def _passages(change: AskedChange, new: str) -> Iterator[str]:
 
 _OF_CODE: tuple[Rule, ...] = (
     _lines_lost,
-    _code_changed,
+    _strings,
     _added,
     _others,
     _renamed,

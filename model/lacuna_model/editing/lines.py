@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise
 
 from lacuna_model.editing.names import COMMENT
 from lacuna_model.text import diff
@@ -40,7 +40,7 @@ def hunks(old: str, new: str) -> list[AnswerHunk]:
 
 
 def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:
-    """A hunk as one, or in pieces: line by line where as many lines replace the old ones, else block by block."""
+    """A hunk as one, or line by line where as many lines replace the old ones, comments aside."""
     if kind == "replace" and len(old) == len(new):
         yield from (AnswerHunk(kind, (one,), (other,)) for one, other in zip(old, new, strict=True))
         return
@@ -51,51 +51,23 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Answe
             is_comment = COMMENT.match(line) is not None
             yield AnswerHunk("delete", (line,), ()) if is_comment else AnswerHunk(kind, (line,), (next(left_over),))
         return
-    before, after = _blocks(old), _blocks(new)
-    if kind != "replace" or len(before) <= len(after):
-        yield AnswerHunk(kind, tuple(old), tuple(new))
+    size = _num_lines(old, _num_blocks(new)) if kind == "replace" else len(old)
+    if size < len(old):  # the answer ends too early
+        yield from _finer(kind, old[:size], new)
+        yield AnswerHunk("delete", tuple(old[size:]), ())
         return
-    left = 0
-    for place, block in enumerate(after):
-        last = len(before) - (len(after) - place - 1)
-        likeness = [alike(one, block) for one in before[left:last]]
-        found = left + likeness.index(max(likeness))
-        for missing in before[left:found]:
-            yield AnswerHunk("delete", tuple(missing), ())
-        yield from _ended("replace", before[found], block)
-        left = found + 1
-    for missing in before[left:]:
-        yield AnswerHunk("delete", tuple(missing), ())
+    yield AnswerHunk(kind, tuple(old), tuple(new))
 
 
-def _ended(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:
-    """A block in pieces, the blank lines at its end apart."""
-    size, other = (len(lines) - sum(1 for _ in takewhile(_is_empty, reversed(lines))) for lines in (old, new))
-    yield from _finer(kind, old[:size], new[:other])
-    blank = tuple(old[size:]), tuple(new[other:])
-    if any(blank):
-        yield AnswerHunk("replace" if all(blank) else "delete" if blank[0] else "insert", *blank)
+def _num_blocks(lines: Sequence[str]) -> int:
+    """How many blocks some lines have, which blank lines part."""
+    return sum(bool(line.strip() and not above.strip()) for above, line in pairwise(["", *lines]))
 
 
-def _is_empty(line: str) -> bool:
-    return not line.strip()
-
-
-def _blocks(lines: Sequence[str]) -> list[list[str]]:
-    """Lines in blocks that end with blank lines."""
-    found: list[list[str]] = []
-    for line in lines:
-        if found and (not line.strip() or found[-1][-1].strip()):
-            found[-1].append(line)
-        else:
-            found.append([line])
-    return found
-
-
-def alike(one: Sequence[str], other: Sequence[str]) -> float:
-    """How many of the different words of the shorter of two blocks are in the other one, from 0 to 1."""
-    own, others = (set(re.findall(r"\w+", "".join(lines))) for lines in (one, other))
-    return len(own & others) / max(min(len(own), len(others)), 1)
+def _num_lines(lines: Sequence[str], blocks: int) -> int:
+    """How many lines the first blocks have, without blank lines behind them."""
+    ends = [number for number in range(1, len(lines)) if lines[number - 1].strip() and not lines[number].strip()]
+    return next((end for end in ends if _num_blocks(lines[:end]) == blocks and _num_blocks(lines) > blocks), len(lines))
 
 
 def joined(found: Sequence[AnswerHunk]) -> str:

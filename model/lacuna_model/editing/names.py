@@ -6,7 +6,7 @@ kinds and fields of its nodes, which are alike in all of them. Without a grammar
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -20,12 +20,6 @@ Span = tuple[int, int]
 COMMENT = re.compile(
     r"^\s*(?:#(?!(?:include|define|if|ifdef|ifndef|endif|else|elif|pragma|undef)\b|[!\[])|//|/\*|\*(?:\s|/|$)|--\s|;\s?\w|"
     r"<!--|%|\"\"\")"
-)
-# The fields in which grammars have what a node binds.
-_BINDS = ("name", "left", "pattern", "alias", "declarator", "key", "parameter")
-_COMPARES = re.compile(r"augmented|binary|compar|boolean|logical|infix|additive|multiplicative|range")
-_NAME = re.compile(
-    r"^(?!property_|field_|type_|package_|statement_|label)\w*identifier$|^(?:name|variable_name|constant)$"
 )
 # A line that brings names from elsewhere into a file, or says what the file belongs to.
 BRINGS = re.compile(
@@ -93,24 +87,22 @@ def is_configuration(text: str) -> bool:
     return bool(lines) and keys >= _KEYS_SHARE * len(lines) and not any(line.rstrip().endswith(".") for line in lines)
 
 
-def names(
-    text: bytes, start: int, end: int, language: Language | None, *, within: bool = False, keyed: bool = False
-) -> list[Name]:
+def names(text: bytes, start: int, end: int, language: Language | None, *, keyed: bool = False) -> list[Name]:
     """The names that the bytes ``start`` to ``end`` of a text define, in order.
 
-    What is local to a function within these bytes is none of them, unless ``within``. Without a grammar, a text that is
-    ``keyed`` defines keys and sections.
+    What is local to a function within these bytes is none of them. Without a grammar, a text that is ``keyed`` defines
+    keys and sections.
     """
     if language is not None:
         try:
             root = language.parser().parse(text).root_node
         except UnparsableError:
             return []
-        return [*_in_tree(root, start, end, within=within)]
+        return [*_in_tree(root, start, end)]
     return _in_lines(text, start, end, keyed=keyed)
 
 
-def _in_tree(root: Node, start: int, end: int, *, within: bool) -> Iterator[Name]:
+def _in_tree(root: Node, start: int, end: int) -> Iterator[Name]:
     """The names of definitions that begin within the bytes; a function that reaches beyond them is kept beside them."""
     left: list[tuple[Node, tuple[str, ...], Node | None]] = [(root, (), None)]
     while left:
@@ -128,7 +120,7 @@ def _in_tree(root: Node, start: int, end: int, *, within: bool) -> Iterator[Name
         inner = [one for one in node.named_children if one.end_byte > start and one.start_byte < end]
         for child in reversed(inner):
             body = _is_body(node, child)
-            if not (body and inside) or within:  # what a function within the bytes declares is its own
+            if not (body and inside):  # what a function within the bytes declares is its own
                 left.append((child, around, node if body else function))
 
 
@@ -202,48 +194,18 @@ def code(text: bytes, language: Language | None, span: Span | None = None) -> li
     if language is None:
         lines = text[start:end].splitlines()
         return [line.strip() for line in lines if line.strip() and not COMMENT.match(line.decode())]
-    nodes = [*_nodes(text, language, (start, end), _is_documentation)]
-    leaves = [node for node in nodes if not node.children and start <= node.start_byte]
-    return [b" ".join((node.text or b"").split()) for node in leaves] if nodes else None
-
-
-def bound(text: bytes, language: Language, span: Span) -> set[str]:
-    """The names to which a span may give a meaning: in definitions, parameters, loops, patterns and assignments."""
-    found: set[str] = set()
-    for node in _nodes(text, language, span):
-        if _COMPARES.search(node.type):
-            continue
-        own = [child for field in _BINDS for child in node.children_by_field_name(field)]
-        own = [child for child in own if child.start_byte >= span[0]]
-        for one in (node, *own) if "parameter" in node.type and node.start_byte >= span[0] else own:
-            found.update(re.findall(r"\w+", (one.text or b"").decode(errors="replace")))
-    return found
-
-
-def used(text: bytes, language: Language, span: Span) -> set[str]:
-    """The names in the code of a span, but for members of other values."""
-    found, before = set[str](), b""
-    for node in _nodes(text, language, span):
-        if not node.children and node.start_byte >= span[0]:
-            if _NAME.search(node.type) and before not in (b".", b"->", b"?.", b"::", b"&."):
-                found.add((node.text or b"").decode(errors="replace"))
-            before = node.text or b""
-    return found
-
-
-def _nodes(
-    text: bytes, language: Language, span: Span, without: Callable[[Node], bool] = lambda _: False
-) -> Iterator[Node]:
-    """The nodes of a span and those around it, in the order of the text, but some; none where it cannot be parsed."""
     try:
         left = [language.parser().parse(text).root_node]
     except UnparsableError:
-        return
+        return None
+    found = list[bytes]()
     while left:
         node = left.pop()
-        if node.start_byte < span[1] and node.end_byte > span[0] and not without(node):
-            yield node
+        if node.start_byte < end and node.end_byte > start and not _is_documentation(node):
             left += reversed(node.children)
+            if not node.children and start <= node.start_byte:
+                found.append(b" ".join((node.text or b"").split()))
+    return found
 
 
 def _is_documentation(node: Node) -> bool:

@@ -12,7 +12,6 @@ from difflib import SequenceMatcher
 from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.lines import (
     AnswerHunk,
-    alike,
     as_it_stood,
     hunks,
     is_blank,
@@ -34,7 +33,7 @@ _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_STRING = r"(?:\b[frbu]{1,2})?([\"'`])(?:\\.|(?!\1).)*\1"
+STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Of the words of a line that goes, at least this share has to stand elsewhere in the new text.
 WORDS_ELSEWHERE = 0.5
@@ -44,8 +43,7 @@ LETTERS_CORRECTED = 0.5
 
 def tidied(change: AskedChange, new: str) -> Iterator[str]:
     """The answer, each time with less taken out or put back; the last one has only the bytes of lines that stay."""
-    ended = with_end(change.old, with_punctuation(change.old, new))
-    stood = as_it_stood(change.old, indented(change.old, ended))
+    stood = as_it_stood(change.old, indented(change.old, with_end(change.old, new)))
     if (addition := as_addition(change, stood)) != stood:
         yield addition
     less = without_repeats(change, stood)
@@ -64,12 +62,6 @@ def indented(old: str, new: str) -> str:
         return re.sub(r"^ {2,}", lambda found: "\t" * (len(found[0]) // unit), new, flags=re.MULTILINE)
     own = min((len(line) - len(line.lstrip(" ")) for line in old.splitlines() if line.startswith("  ")), default=4)
     return re.sub(r"^\t+", lambda found: " " * own * len(found[0]), new, flags=re.MULTILINE)
-
-
-def with_punctuation(old: str, new: str) -> str:
-    """``new`` with each comma and semicolon that has a line of its own at the end of the line before it."""
-    alone = re.compile(r"[ \t]*\r?\n[ \t]*([,;])[ \t]*(?=\r?\n|$)")
-    return new if alone.search(old) else alone.sub(r"\1", new)
 
 
 def with_end(old: str, new: str) -> str:
@@ -138,7 +130,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: AskedChange, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _corrected, _alone):
+    for rule in (_form, _indentation, _comments, _sharing, _named, _corrected):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -199,37 +191,6 @@ def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     return lambda hunk: _indents(hunk) and id(hunk) not in within
 
 
-def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Beside other changes, those that the instruction shares no word with, of small things that models copy wrongly.
-
-    These are numbers, strings, and between lines that stay comments and lines that only lose words.
-    """
-    asked = change.asked
-    if asked.corrects or asked.translates or change.is_prose:
-        return _never
-    kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
-    alone = {id(hunk) for hunk, *sides in zip(found, kinds, kinds[2:], strict=False) if sides == ["equal", "equal"]}
-
-    def wrong(hunk: AnswerHunk) -> bool:
-        bare = re.sub(r"\b[frbu]{1,2}(?=[\"'`])", "", "".join((*hunk.old, *hunk.new)))
-        if hunk.kind != "replace" or asked.shares(bare):
-            return False
-        old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
-        if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):
-            return True
-        comment = COMMENT.match(old) is not None and not asked.comments
-        return id(hunk) in alone and (comment or (not asked.less and _only_loses(old, new)))
-
-    # Where nothing else changes, the instruction has no word for what it asks.
-    return wrong if any(hunk.kind != "equal" and not wrong(hunk) for hunk in found) else _never
-
-
-def _only_loses(old: str, new: str) -> bool:
-    """Whether a line has less than it had, and nothing more."""
-    left = iter(_TOKEN.findall(old))
-    return all(any(one == other for other in left) for one in _TOKEN.findall(new))
-
-
 def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Changes of code, where the instruction is about comments."""
     if not change.asked.comments_alone or change.is_prose:
@@ -248,20 +209,12 @@ def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
 
 
 def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Changes of keys, and lines that are removed, that have no word of the instruction where others have one."""
-    kinds = ("replace", "delete") if change.is_configuration or change.asked.removes else ()
+    """Changes of keys that have no word of the instruction where others have one."""
+    kinds = ("replace", "delete") if change.is_configuration else ()
     shares = {id(hunk): change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"}
     if change.asked.comments_alone or change.is_prose or not any(shares.values()):
         return _never
     return lambda hunk: hunk.kind in kinds and not shares[id(hunk)]
-
-
-def _titles(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
-    """Changes of other lines than headings, where the instruction is about these."""
-    others = [hunk for hunk in found if hunk.kind != "equal" and not any(line.startswith("#") for line in hunk.old)]
-    if not change.is_prose or not change.asked.titles or change.asked.adds:
-        return _never
-    return lambda hunk: any(hunk is other for other in others)
 
 
 def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
@@ -297,8 +250,6 @@ def with_missing(change: AskedChange, new: str) -> str:
     if change.asked.less:
         return new
     found = hunks(change.old, new)
-    if change.is_configuration and not change.asked.translates:
-        found = [one for hunk in found for one in _as_two(hunk)]
     kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
     changed = [line for hunk in found if hunk.kind != "equal" for line in hunk.new]
     back = []
@@ -307,13 +258,6 @@ def with_missing(change: AskedChange, new: str) -> str:
         lost = hunk.kind == "delete" and (_is_lost(change, hunk, new, changed) or (alone and not change.is_prose))
         back.append(hunk.reverted() if lost else hunk)
     return joined(back)
-
-
-def _as_two(hunk: AnswerHunk) -> list[AnswerHunk]:
-    """A line in the place of which stands another one, as a line that is missing and one that is new."""
-    if hunk.kind != "replace" or alike(hunk.old, hunk.new):
-        return [hunk]
-    return [AnswerHunk("delete", hunk.old, ()), AnswerHunk("insert", (), hunk.new)]
 
 
 def _is_lost(change: AskedChange, hunk: AnswerHunk, new: str, changed: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Measures the real language server with the real engine: latencies, a person who types, and edits that follow an edit.
+"""Measures the real language server with the real engine: a person who types, and edits that follow an edit.
 
 ``typist`` is the LSP client that types.
 """

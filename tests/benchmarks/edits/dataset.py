@@ -1,21 +1,15 @@
 """Reads commits whose first change is known: a file as it was, its changes, and which of them follow the first."""
 
 import gzip
-from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text import diff
 from lacuna_model.text.lines import lines_of
-from training.edits import EditExample
-from training.rows.samples import edits
 
 Kind = Literal["repeat", "near"]
-# Cases of a corpus, where no other number is asked for.
-HELD_OUT = 200
 
 
 class LineEdit(msgspec.Struct, frozen=True):
@@ -66,32 +60,11 @@ def replaced(lines: list[str], edit: LineEdit) -> list[str]:
     return [*lines[: edit.start], *new, *lines[edit.end :]]
 
 
-def of_example(one: EditExample, name: str) -> EditCase:
-    """A change of a package, and what follows it within the lines below, as a case; nothing may follow."""
-    above, was, below = (lines_of(text, keepends=True) for text in (one.prefix, one.old, one.standing))
-    first, start = len(above), len(above) + len(was)
-    changes = [LineEdit(first, start, _bare(lines_of(one.new, keepends=True)))]
-    for hunk in diff.hunks(below, after := lines_of(one.updated, keepends=True)):
-        new = _bare(after[hunk.new_start : hunk.new_end])
-        changes.append(LineEdit(start + hunk.start, start + hunk.end, new))
-    text = one.prefix + one.old + one.standing + one.suffix
-    path = PurePath(one.path).name
-    return EditCase(f"{one.package}:{name}", "near", one.language, path, text, changes, 0, [*range(1, len(changes))])
-
-
-def _bare(lines: list[str]) -> list[str]:
-    return [line.rstrip("\r\n") for line in lines]
-
-
 def load_edit_cases(path: Path, limit: int = 0, kind: str = "") -> list[EditCase]:
     """Reads a ``.jsonl.gz`` file of cases, at most ``limit`` (0: all) of one kind ("": any).
 
-    Of a corpus (a folder) the cases are its held-out edits, which are all *near*, of the packages in turns. Raises
-    RequestError if it is no such file, and CorpusError if the corpus has no edits.
+    Raises RequestError if it is no such file.
     """
-    if path.is_dir():
-        drawn = islice(edits(path, "held_out", seed=0), limit or HELD_OUT)
-        return [of_example(one, str(number)) for number, one in enumerate(drawn)]
     try:
         with gzip.open(path) as file:
             cases = [msgspec.json.decode(line, type=EditCase) for line in file if line.strip()]

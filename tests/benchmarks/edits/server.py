@@ -129,8 +129,6 @@ def _text_edits(params: types.ApplyWorkspaceEditParams) -> list[types.TextEdit]:
     for change in params.edit.document_changes or ():
         if isinstance(change, types.TextDocumentEdit):
             found += [edit for edit in change.edits if isinstance(edit, types.TextEdit)]
-    for edits in (params.edit.changes or {}).values():
-        found += edits
     return found
 
 
@@ -165,7 +163,7 @@ async def measure(
 
 
 def next_edits(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The commits, such as edits_dev.jsonl.gz, or a corpus.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The commits, such as edits_dev.jsonl.gz.")],
     limit: Annotated[int, typer.Option(min=0, help="Use at most this many commits; 0: all.")] = 0,
     kind: Annotated[Literal["", "repeat", "near"], typer.Option(help="Use commits of this kind alone.")] = "",
     way: Annotated[

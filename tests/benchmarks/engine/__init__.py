@@ -1,1 +1,1 @@
-"""Benchmarks of speed: passes, kernels, drafts, llama.cpp, the index, suffixes, and how typed text changes fills."""
+"""Benchmarks of speed: kernels, drafts, and llama.cpp beside it."""

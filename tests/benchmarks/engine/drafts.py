@@ -4,7 +4,6 @@ Each request is filled without drafts, with those of the project, with those of 
 model itself), and with both. Greedy fills do not depend on drafts; a fill that differs is counted.
 """
 
-import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -214,12 +213,6 @@ def drafts(
     together: Annotated[
         bool, typer.Option("--together", help="Read each context once for all: faster, where only counts matter.")
     ] = False,
-    part: Annotated[
-        str,
-        typer.Option(
-            "--part", help="Use the Kth of N parts of the gaps, so that a long run is done in N.", metavar="K/N"
-        ),
-    ] = "1/1",
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
@@ -236,7 +229,6 @@ def drafts(
     else:
         files = held_out_files(corpus, [name for name in languages.split(",") if name])
         drawn = [case.request for file in files.values() for case in file.cases(cases, seed)]
-    drawn = _part(drawn, part)
     loaded = load(model, threads=threads)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
@@ -245,16 +237,6 @@ def drafts(
         found, own, smaller = measure(loaded, drawn, arms=compared, syntax=syntax, together=together, advance=advance)
     output.say(f"ms of a pass by rows: {pass_ms(own)}; of the smaller model: {pass_ms(smaller)}")
     show(rows(found), json_output)
-
-
-def _part(drawn: list[InfillRequest], part: str) -> list[InfillRequest]:
-    """The gaps of part ``K/N``: every Nth one, from the Kth on."""
-    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", part)
-    if match is None or int(match[1]) > int(match[2]):
-        raise RequestError(f"--part {part!r} is not of the form K/N with K from 1 to N, as in 2/5")
-    if not (own := drawn[int(match[1]) - 1 :: int(match[2])]):
-        raise RequestError(f"--part {part} has no gap: there are {len(drawn)} in all")
-    return own
 
 
 def add_to(app: typer.Typer) -> None:

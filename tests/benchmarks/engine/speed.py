@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 from tests.benchmarks.figures import Row, percentile, show
 from tests.benchmarks.tasks import llama
-from tests.benchmarks.tasks.engines import EngineFiller, Filler
 from tests.benchmarks.tasks.llama import Continues, LlamaCpp
 
 from lacuna_model.commands import output
@@ -41,16 +40,10 @@ class Context:
 
 
 def contexts(encode: Encode, num_tokens: int) -> Iterator[Context]:
-    """Yields disjoint pieces of about ``num_tokens`` tokens until the modules end; a third of each is suffix.
-
-    Raises LacunaError if a module cannot be read.
-    """
+    """Yields disjoint pieces of about ``num_tokens`` tokens until the modules end; a third of each is suffix."""
     folder = Path(sysconfig.get_path("stdlib"))
     for module in MODULES:
-        try:
-            lines = (folder / module).read_text(encoding="utf-8").splitlines(keepends=True)
-        except OSError as error:
-            raise LacunaError(f"the bench reads Python's own {module}, which is not there: {error.strerror}") from error
+        lines = (folder / module).read_text(encoding="utf-8").splitlines(keepends=True)
         # A token often holds a line's end and the next line's indentation, so lines are measured with both.
         sizes = [len(encode("\n" + line.rstrip("\n"))) for line in lines]
         start = 0
@@ -71,72 +64,49 @@ def _reach(sizes: list[int], start: int, num_tokens: int) -> int:
     return index
 
 
-class BenchError(LacunaError):
-    """A measurement is not comparable."""
+@dataclass(frozen=True, slots=True)
+class Completer:
+    """An engine: ``complete`` generates so many tokens after what is typed into a gap, and returns their number.
 
-
-class Completer(Protocol):
-    """An engine that generates a given number of tokens at a gap."""
+    ``rest`` does what it does while the cursor rests there.
+    """
 
     name: str
-
-    def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Generates after ``typed`` in the gap; returns the number of generated tokens."""
-        ...
-
-    def rest(self, context: Context) -> None:
-        """Does what an engine does while the cursor rests in the gap."""
-        ...
+    complete: Callable[[Context, str, int], int]
+    rest: Callable[[Context], object] = lambda _: None
 
 
-class FillerCompleter:
-    """An infilling engine: the gap follows the prefix and the typed text, and precedes the suffix.
+def of_engine(engine: Engine) -> Completer:
+    """Lacuna: the gap follows the prefix and the typed text, and precedes the suffix; at rest it reads ahead.
 
     The syntax constraint is off, because a fill with a forced number of tokens may end anywhere.
     """
 
-    def __init__(self, filler: Filler) -> None:
-        self.name = filler.name
-        self._filler = filler
+    def request(context: Context, typed: str, num_tokens: int, task: Task) -> InfillRequest:
+        before = context.before + typed
+        gap = len(before.encode())
+        region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
+        options = DecodeOptions(syntax=False, deadline_ms=0)
+        return InfillRequest(f"{before}\n{context.after}", (region,), task, "bench.py", "python", options=options)
 
-    def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Fills the gap with exactly ``num_tokens`` tokens; returns the number of generated tokens."""
-        return self._filler.fill(_request(context, typed, num_tokens, FillGaps())).stats.tokens
-
-    def rest(self, context: Context) -> None:
-        """Reads ahead, as editors ask for."""
-        self._filler.fill(_request(context, "", 1, ReadContext()))
-
-
-def _request(context: Context, typed: str, num_tokens: int, task: Task) -> InfillRequest:
-    before = context.before + typed
-    gap = len(before.encode())
-    region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
-    text = before + "\n" + context.after
-    options = DecodeOptions(syntax=False)
-    return InfillRequest(text=text, regions=(region,), task=task, path="bench.py", language="python", options=options)
+    return Completer(
+        OURS,
+        lambda context, typed, number: engine.fill(request(context, typed, number, FillGaps())).stats.tokens,
+        lambda context: engine.fill(request(context, "", 1, ReadContext())),
+    )
 
 
-class LlamaCompleter:
+def of_llama(peer: Continues, encode: Encode) -> Completer:
     """llama.cpp, generating left to right: its prompt is the whole text, prefix and suffix, without a gap.
 
     That favours llama.cpp: in a fill-in-the-middle prompt the suffix comes last, and the prompt cache, which keeps a
-    common beginning, would not cover it after a keystroke.
+    common beginning, would not cover it after a keystroke. No token ends it.
     """
 
-    name = "llama.cpp"
+    def complete(context: Context, typed: str, num_tokens: int) -> int:
+        return len(peer.generate(encode(context.before + context.after + typed), num_tokens))
 
-    def __init__(self, llama: Continues, encode: Encode) -> None:
-        self._llama = llama
-        self._encode = encode
-
-    def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Continues the text greedily by exactly ``num_tokens`` tokens; no token ends it."""
-        prompt = self._encode(context.before + context.after + typed)
-        return len(self._llama.generate(prompt, num_tokens))
-
-    def rest(self, context: Context) -> None:
-        """Does nothing: its prompt cache has what it has read."""
+    return Completer("llama.cpp", complete)
 
 
 class Timed(NamedTuple):
@@ -151,13 +121,13 @@ def milliseconds(engine: Completer, context: Context, typed: str, num_tokens: in
     """The milliseconds of one completion, scaled to ``num_tokens`` tokens.
 
     Only delivered tokens count: the healed token does not, and tokens may join at the seam of two blocks, so one or two
-    tokens may be missing. Raises BenchError if the number is off by more than a quarter.
+    tokens may be missing. Raises LacunaError if the number is off by more than a quarter.
     """
     started = time.perf_counter()
     generated = engine.complete(context, typed, num_tokens)
     elapsed = (time.perf_counter() - started) * 1000
     if abs(generated - num_tokens) > num_tokens // 4:
-        raise BenchError(f"{engine.name} generated {generated} tokens where {num_tokens} were asked for")
+        raise LacunaError(f"{engine.name} generated {generated} tokens where {num_tokens} were asked for")
     return elapsed * num_tokens / generated
 
 
@@ -223,7 +193,7 @@ def speed(
     encode = engine.model.tokenizer.encode
     peer = LlamaCpp(models.weights(model), threads=threads)
     output.say(f"llama.cpp is compiled for {peer.compiled_for}")
-    engines: list[Completer] = [FillerCompleter(EngineFiller(OURS, engine)), LlamaCompleter(peer, encode)]
+    engines = [of_engine(engine), of_llama(peer, encode)]
     with output.counting("runs", len(LENGTHS) * (warm + cold)) as advance:
         found = list(measure(engines, encode, warm=warm, cold=cold, advance=advance))
     show(rows(found), json_output, f"ms, about {CONTEXT_TOKENS} tokens of context, {threads} threads")

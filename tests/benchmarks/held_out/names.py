@@ -1,8 +1,7 @@
 """The command ``names``: fills lines of held-out projects whose next name is declared only elsewhere.
 
-That is in another file, or in a package. A case ends where that name begins. Each is filled with and without the
-signatures of what packages offer; with several candidates of which the one with the fewest unknown names is taken; and
-with tokens that lead to known names.
+That is in another file, or in a package. A case ends where that name begins. Each is filled with the signatures of what
+packages offer, and besides with tokens that lead to known names.
 """
 
 import re
@@ -21,24 +20,23 @@ from tests.benchmarks.records import Records
 
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.names import NameEvidence
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import Splitter
 from lacuna_model.snippets.imports import Import, imports, module_file
-from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import SnippetFile
 from lacuna_model.workspace.known_names import known_names
 from training.options import ModelOption
 
 Kind = Literal["file", "package"]
-Way = Literal["without", "signatures", "ranked", "soft"]
-WAYS: tuple[Way, ...] = ("without", "signatures", "ranked", "soft")
+Way = Literal["signatures", "soft"]
+WAYS: tuple[Way, ...] = ("signatures", "soft")
 Fill = Callable[[InfillRequest], InfillResult]
 Read = Callable[[str], SnippetChooser]
 READ_SECONDS = 60.0  # in which a project is read
-BUDGET, MAX_TOKENS, CANDIDATES = 320, 48, 3
+BUDGET, MAX_TOKENS = 320, 48
 _FAMILY = {"python": ("python",), "javascript": ("javascript",), "typescript": ("typescript", "tsx")}
 _USE = re.compile(r"(?<![\w.$'\"])(?:([^\W\d]\w*)\.)?([^\W\d]\w{3,})")
 _IMPORTING = re.compile(r"\s*(?:import|from|export)\b|.*\brequire\(")
@@ -124,11 +122,12 @@ def read(project: str | Path) -> SnippetChooser:
 
 def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case, way: Way) -> Filled:
     text, at = case.before + case.after, len(case.before.encode())
-    snippets = _snippets(chooser, tokenizer, case, text, at, way)
+    chooser.forget(case.path)  # as if the file had just been opened
+    snippets = chooser.choose(text, at, case.path, tokenizer=tokenizer, budget=BUDGET)
     request = InfillRequest(
         text,
         (Region(at, at, max_tokens=MAX_TOKENS),),
-        FillGaps(CANDIDATES if way == "ranked" else 1, open=True),
+        FillGaps(open=True),
         path=f"{case.project}/{case.path}",
         snippets=snippets,
         options=DecodeOptions(names=way == "soft"),
@@ -139,34 +138,18 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
     ms = (time.perf_counter() - began) * 1e3
     index = chooser.index
     known = known_names(request, request.regions[0], index.sources, chooser.packages, case.path)
-    fills = [result.fills, *result.alternatives] if result.status == "ok" else [("",)]
-    lines = [one[0].partition("\n")[0].rstrip() for one in fills]
-    uses = [known.uses(line) if known is not None else None for line in lines]
-    found = [NameEvidence.of(one) if one is not None else None for one in uses]
-    unknown = [one.unknown if one is not None else () for one in found]
-    best = min(range(len(lines)), key=lambda number: len(unknown[number]))
-    return Filled(case, way, lines[best], lines[best] == case.truth.rstrip(), unknown[best], ms)
-
-
-def _snippets(
-    chooser: SnippetChooser, tokenizer: Splitter, case: Case, text: str, at: int, way: Way
-) -> tuple[Snippet, ...]:
-    packages, none = chooser.packages, PackageIndex(Path(case.project))
-    none.languages = frozenset()
-    chooser.forget(case.path)  # as if the file had just been opened
-    try:
-        chooser.packages = none if way == "without" else packages
-        return chooser.choose(text, at, case.path, tokenizer=tokenizer, budget=BUDGET)
-    finally:
-        chooser.packages = packages
+    line = (result.fills[0] if result.status == "ok" else "").partition("\n")[0].rstrip()
+    uses = known.uses(line) if known is not None else None
+    unknown = NameEvidence.of(uses).unknown if uses is not None else ()
+    return Filled(case, way, line, line == case.truth.rstrip(), unknown, ms)
 
 
 def measure(
-    fill: Fill, tokenizer: Splitter, wanted: Sequence[Case], ways: Sequence[Way], read: Read, records: Records[Filled]
+    fill: Fill, tokenizer: Splitter, wanted: Sequence[Case], read: Read, records: Records[Filled]
 ) -> list[Filled]:
     """Each case filled in each way, and what else was recorded; ``read`` gives what is known of a project."""
     projects = dict.fromkeys(case.project for case in wanted)
-    questions = [(case, way) for project in projects for case in wanted if case.project == project for way in ways]
+    questions = [(case, way) for project in projects for case in wanted if case.project == project for way in WAYS]
     chooser = lru_cache(1)(read)
     return records.run(
         "places",
@@ -201,9 +184,6 @@ def names(
     corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="The corpus of `python -m training corpus`.")],
     projects: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where its held-out projects are laid out.")],
     count: Annotated[int, typer.Option("--count", min=1, help="Places per language and kind.")] = 40,
-    ways: Annotated[
-        str, typer.Option("--ways", help="Fill in these ways, separated by commas.")
-    ] = "without,signatures",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the places with this random seed.")] = 0,
     records: Annotated[
         Path | None, typer.Option("--records", help="Write every fill to this JSONL file, and go on from it.")
@@ -213,10 +193,9 @@ def names(
 ) -> None:
     """Fill lines of held-out projects from a name on that is declared only in another file, or in a package.
 
-    Without signatures of packages and with them; ranked: of three candidates, the one with the fewest unknown names;
-    soft: names that are nowhere give way to likely known ones. Fills that are recorded already are not made again.
+    With signatures of packages; soft: names that are nowhere give way to likely known ones besides. Fills that are
+    recorded already are not made again.
     """
-    chosen = [way for way in WAYS if way in ways.split(",")]
     wanted = cases(lay_out(corpus, projects), count, seed)
     engine = Engine.load(model)
 
@@ -224,7 +203,7 @@ def names(
         return engine.workspaces.read(project, READ_SECONDS).snippets
 
     with Records(records, Filled) as kept:
-        show(rows(measure(engine.fill, engine.model.tokenizer, wanted, chosen, known, kept)), json_output)
+        show(rows(measure(engine.fill, engine.model.tokenizer, wanted, known, kept)), json_output)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,7 +8,6 @@ from tests.benchmarks.figures import Row, grouped, times
 from tests.benchmarks.instructions.judging import harm, judged
 from tests.benchmarks.instructions.tasks import Task
 from tests.benchmarks.records import Records
-from tests.benchmarks.tasks.sandbox import Sandbox
 
 from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, InfillResult, Region
 from lacuna_model.text import diff
@@ -55,17 +54,16 @@ def measure(
     tasks: Sequence[Task], fill: Callable[[InfillRequest], InfillResult], records: Records[Edited]
 ) -> list[Edited]:
     """Edits task after task, and judges the results."""
-    with Sandbox() as sandbox:
-        return records.run(
-            "edits",
-            tasks,
-            lambda task: edited(task, fill, sandbox),
-            key=lambda task: task.name,
-            answered=lambda one: one.task,
-        )
+    return records.run(
+        "edits",
+        tasks,
+        lambda task: edited(task, fill),
+        key=lambda task: task.name,
+        answered=lambda one: one.task,
+    )
 
 
-def edited(task: Task, fill: Callable[[InfillRequest], InfillResult], sandbox: Sandbox) -> Edited:
+def edited(task: Task, fill: Callable[[InfillRequest], InfillResult]) -> Edited:
     """Edits the lines of a task, and judges the result."""
     text = task.text
     start, end = task.span
@@ -76,7 +74,7 @@ def edited(task: Task, fill: Callable[[InfillRequest], InfillResult], sandbox: S
     new = request.filled(result.fills)
     done = result.status == "ok"
     harmed = harm(task, result.fills[0]) if done and new != text else ""
-    why = (harmed or judged(task, new, result.fills[0], sandbox)) if done else f"refused: {result.message}"
+    why = (harmed or judged(task, new, result.fills[0])) if done else f"refused: {result.message}"
     before, after = text.encode()[start:end].decode().splitlines(), result.fills[0].splitlines()
     changed = 1 - len(diff.pairs(before, after)) / max(len(before), len(after), 1)
     written, stats = (result.refused or result.fills)[0], result.stats

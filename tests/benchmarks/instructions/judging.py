@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.instructions.tasks import Task, stubs
-from tests.benchmarks.tasks.sandbox import Sandbox
+from tests.benchmarks.tasks import sandbox
 
 from lacuna_model.syntax import language_for, parses
 
@@ -38,7 +38,7 @@ def missing_tools(tasks: list[Task]) -> list[str]:
     return sorted(tool for tool in needed if shutil.which(tool) is None)
 
 
-def judged(task: Task, text: str, region: str, sandbox: Sandbox) -> str:
+def judged(task: Task, text: str, region: str) -> str:
     """Why the edited file ``text`` is wrong, "" where it is right; ``region`` are its new lines."""
     language = language_for(task.file)  # a file with macros may not parse from the start
     if language and parses(task.text.encode(), language) and not parses(text.encode(), language):
@@ -50,10 +50,10 @@ def judged(task: Task, text: str, region: str, sandbox: Sandbox) -> str:
     for pattern in task.lacks:
         if re.search(pattern, region, re.MULTILINE):
             return f"it has {pattern}"
-    return _ran(task, text, sandbox) if task.run else ""
+    return _ran(task, text) if task.run else ""
 
 
-def _ran(task: Task, text: str, sandbox: Sandbox) -> str:
+def _ran(task: Task, text: str) -> str:
     """Why the task's program fails on the edited file."""
     for line, stub in stubs(task.file).items():
         text = text.replace(line, stub)

@@ -14,26 +14,10 @@ import msgspec
 from msgspec import convert
 from msgspec.structs import replace
 
+from lacuna_model.languages.registry import language_for
+
 Kind = Literal["sources", "ordinary", "common"]
 FOLDER = resources.files("tests.benchmarks.instructions")
-LANGUAGES = {
-    ".py": "python",
-    ".js": "javascript",
-    ".c": "c",
-    ".h": "c",
-    ".go": "go",
-    ".ts": "typescript",
-    ".java": "java",
-    ".rs": "rust",
-    ".php": "php",
-    ".rb": "ruby",
-    ".cs": "csharp",
-    ".kt": "kotlin",
-    ".sh": "bash",
-    ".yaml": "yaml",
-    ".toml": "toml",
-    ".json": "json",
-}
 # What is no program in one of these, by the end or the whole of its name.
 GROUPS = {
     ".sql": "sql",
@@ -70,7 +54,8 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def language(self) -> str:
         """The language of the file; "" where it has no grammar."""
-        return LANGUAGES.get(PurePath(self.file).suffix, "")
+        found = language_for(self.file)
+        return found.name if found is not None else ""
 
     @property
     def group(self) -> str:

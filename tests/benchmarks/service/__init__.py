@@ -1,1 +1,1 @@
-"""Load tests of the service, on this machine and on a cluster of nodes here, and the service of a measurement."""
+"""A load test of the service, and the service that a measurement has for itself."""

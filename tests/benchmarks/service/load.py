@@ -25,6 +25,8 @@ FAILED = 1
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
 GIVE_UP_S = 60.0
+# Functions of a document, of about 70 tokens each; the tokens and the milliseconds that a request has.
+FUNCTIONS, MAX_TOKENS, DEADLINE_MS = 14, 16, 5000
 FUNCTION = '''def step_{session}_{number}(values, limit={number}):
     """Add up what lies under the limit, for session {session}."""
     total = 0
@@ -39,18 +41,11 @@ TYPED = "total = sum(values) / len(values)\nresult = [value for value in values 
 
 
 class Load(msgspec.Struct, frozen=True):
-    """The load: ``sessions`` that type ``keys_per_s`` on average for ``seconds`` and ask for a fill after every key.
-
-    Each document has ``functions`` functions of about 70 tokens. ``max_tokens`` and ``deadline_ms`` are those of each
-    request.
-    """
+    """The load: ``sessions`` that type ``keys_per_s`` on average for ``seconds`` and ask for a fill after every key."""
 
     sessions: int
-    keys_per_s: float
     seconds: float
-    functions: int
-    max_tokens: int
-    deadline_ms: int
+    keys_per_s: float = 5.0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -118,7 +113,7 @@ class Typist:
         self.latencies_ms: list[float] = []
         self._load = load
         self._random = random.Random(number)
-        half = "".join(FUNCTION.format(session=number, number=i) for i in range((load.functions + 1) // 2))
+        half = "".join(FUNCTION.format(session=number, number=i) for i in range(FUNCTIONS // 2))
         self._before, self._after = half + "values = [1, 2, 3]\nlimit = 2\n", "\n\n" + half
         self._uri = f"file:///load/session_{number}.py"
 
@@ -139,8 +134,8 @@ class Typist:
                     questions.create_task(self._ask(client, self.asked, at + len(key.encode())))
 
     async def _ask(self, client: Client, version: int, at: int) -> None:
-        region = Region(at, at, max_tokens=self._load.max_tokens, single_line=True)
-        options = DecodeOptions(deadline_ms=self._load.deadline_ms)
+        region = Region(at, at, max_tokens=MAX_TOKENS, single_line=True)
+        options = DecodeOptions(deadline_ms=DEADLINE_MS)
         began = time.monotonic()
         try:
             async for answer in client.infill(Infill("", self._uri, version, (region,), options=options)):
@@ -173,23 +168,13 @@ def _resident_bytes(pid: int) -> int:
 
 def serve(
     sessions: Annotated[int, typer.Option(min=1, help="Run this many sessions at the same time.")] = 50,
-    keys_per_s: Annotated[
-        float, typer.Option(min=0.1, help="Type this many keys per second in each session, on average.")
-    ] = 5.0,
     seconds: Annotated[float, typer.Option(min=1.0, help="Type for this many seconds.")] = 60.0,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Limit each fill to this many tokens.")] = 16,
-    functions: Annotated[
-        int, typer.Option(min=2, help="Put this many functions into a document, of about 70 tokens each.")
-    ] = 14,
-    deadline_ms: Annotated[
-        int, typer.Option(min=0, help="Give each request this deadline in milliseconds; 0: none.")
-    ] = 5000,
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Load a new service with many typing sessions, and check that every request gets an answer or a refusal."""
-    load = Load(sessions, keys_per_s, seconds, functions, max_tokens, deadline_ms)
+    load = Load(sessions, seconds)
 
     async def loaded() -> Report:
         async with own.service(model, "--threads", str(threads)) as address:

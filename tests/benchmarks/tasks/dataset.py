@@ -1,14 +1,20 @@
-"""Reads HumanEval-Infilling problems (github.com/openai/human-eval-infilling) from gzipped JSON lines."""
+"""HumanEval-Infilling (github.com/openai/human-eval-infilling) from gzipped JSON lines: one gap, or several at once."""
 
 import gzip
 import zlib
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+import numpy as np
+from tests.benchmarks.tasks import sandbox
+from tests.benchmarks.tasks.fills import Question, Scores
 
-from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.params import InfillRequest, Region, with_fills
+from training.files import parses
 
 Kind = Literal["single", "multi", "span"]
 
@@ -53,14 +59,28 @@ class Problem(msgspec.Struct, frozen=True):
 
     def program(self, fill: str) -> str:
         """Returns the file with its tests and the call that runs them."""
-        return f"{self.document(fill)}\n{self.test}\ncheck({self.entry_point})\n"
+        return self.tested(self.document(fill))
+
+    def tested(self, text: str) -> str:
+        """Returns a file with the problem's tests and the call that runs them."""
+        return f"{text}\n{self.test}\ncheck({self.entry_point})\n"
+
+    def scores(self, text: str, fills: Sequence[str]) -> Scores:
+        """Judges a filled file by the tests."""
+        outcome = sandbox.run(self.tested(text))
+        exact = text.rstrip() == self.document(self.canonical_solution).rstrip()
+        counts = {"passed": int(outcome.verdict == "passed"), "exact": int(exact), "parse": int(parses(text, "python"))}
+        return Scores(counts, detail=f"{outcome.verdict} {outcome.detail}".strip())
+
+    def question(self) -> Question:
+        """The problem as an evaluation asks it."""
+        return Question(self.task_id, self.kind, self.request, self.scores)
 
 
 def json_lines(path: Path) -> bytes:
     """The lines of a ``.jsonl.gz`` file; raises DatasetError where it is missing, cut off or not gzip."""
     try:
-        with gzip.open(path, "rb") as file:
-            return file.read()
+        return gzip.decompress(path.read_bytes())
     except FileNotFoundError as error:
         raise DatasetError(f"no evaluation data at {path}") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -72,18 +92,12 @@ def load_problems(path: Path) -> list[Problem]:
 
     Raises DatasetError as :func:`json_lines` does, or where a line is no problem.
     """
-    lines = json_lines(path).splitlines()
-    decoder = msgspec.json.Decoder(Problem)
-    problems: list[Problem] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            problem = decoder.decode(line)
-            _ = problem.kind
-        except (msgspec.DecodeError, KeyError) as error:
-            raise DatasetError(f"{path}, line {number}: not a HumanEval-Infilling problem ({error})") from error
-        problems.append(problem)
-    if not problems:
-        raise DatasetError(f"{path} holds no problems")
+    try:
+        problems = msgspec.json.Decoder(Problem).decode_lines(json_lines(path))
+    except msgspec.DecodeError as error:
+        raise DatasetError(f"{path}: not a HumanEval-Infilling problem ({error})") from error
+    if not problems or any(one.task_id.split("/", 1)[0] not in KINDS for one in problems):
+        raise DatasetError(f"{path} holds no problems of HumanEval-Infilling, or others")
     return problems
 
 
@@ -94,10 +108,45 @@ def spread(problems: list[Problem], limit: int) -> list[Problem]:
     """
     if limit <= 0 or limit >= len(problems):
         return problems
-    by_kind: dict[Kind, list[int]] = {}
-    for i, problem in enumerate(problems):
-        by_kind.setdefault(problem.kind, []).append(i)
     # Evenly spaced picks from a list sorted by kind give each kind its share, within one.
-    order = [i for kind in sorted(by_kind) for i in by_kind[kind]]
+    order = sorted(range(len(problems)), key=lambda i: problems[i].kind)
     picks = {order[(2 * pick + 1) * len(order) // (2 * limit)] for pick in range(limit)}
     return [problems[i] for i in sorted(picks)]
+
+
+def several(problems: Sequence[Problem], gaps: int) -> list[Question]:
+    """A solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
+
+    Lines that follow each other are one gap, not two: a solution that has only such lines is left out.
+
+    Raises RequestError if there is none.
+    """
+    by_task: dict[str, list[Problem]] = {}
+    for problem in problems:
+        if problem.kind == "single":
+            by_task.setdefault("/".join(problem.task_id.split("/")[1:3]), []).append(problem)
+    found = []
+    for task, own in by_task.items():
+        ordered = sorted(own, key=lambda problem: len(problem.prompt))
+        if len(ordered) >= gaps:
+            places = np.linspace(0, len(ordered) - 1, gaps).round().astype(int)
+            request = _cut([ordered[place] for place in places])
+            if all(one.start < other.start for one, other in pairwise(request.regions)):
+                found.append(Question(task, f"{gaps} gaps", request, own[0].scores))
+    if not found:
+        raise RequestError(f"no task has {gaps} problems of a single line with text between them")
+    return found
+
+
+def _cut(problems: Sequence[Problem]) -> InfillRequest:
+    """A solution with the gaps of some problems."""
+    text = problems[0].document(problems[0].canonical_solution).encode()
+    spans, regions, removed = [], [], 0
+    for problem in problems:
+        (gap,) = problem.request.regions
+        length = len(problem.canonical_solution.encode())
+        spans.append(msgspec.structs.replace(gap, end=gap.start + length))
+        regions.append(msgspec.structs.replace(gap, start=gap.start - removed, end=gap.start - removed))
+        removed += length
+    empty = with_fills(text, spans, [""] * len(spans)).decode()
+    return InfillRequest(empty, tuple(regions), path="solution.py", language="python")

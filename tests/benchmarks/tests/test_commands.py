@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.benchmarks.__main__ import BENCHMARKS
-from tests.benchmarks.tasks.attempts import Attempt
 from tests.benchmarks.tasks.dataset import Problem
 from tests.benchmarks.tasks.llama import INSTALL
 from tests.benchmarks.tests.fakes import write_llama_cpp
-from tests.model import gguf_files
+from tests.model import gguf_files, tiny
 
 from lacuna_model.readers import load_tokenizer
+from training.stored import Document, DocumentWriter
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "tests/data/syntax/ledger.py"
@@ -34,8 +34,7 @@ def run(*arguments: object, code: str = "") -> subprocess.CompletedProcess[str]:
         ("evaluate --data {out}/bad.gz", "damaged or no gzip file"),
         ("evaluate --data {out}/problems.jsonl.gz --engines gpt", "no engine named 'gpt'"),
         ("fit-gate --records {out}/records --corpus {out}", "`python -m training corpus` builds the corpus"),
-        ("next-edits none.jsonl.gz", "none.jsonl.gz has no edits of commits"),
-        ("typing {out}/bad.gz", "bad.gz"),
+        ("next-edits {out}/bad.gz", "bad.gz has no edits of commits"),
         ("speed", f"llama.cpp is not installed; run: {INSTALL}"),
     ],
 )
@@ -88,20 +87,48 @@ def test_two_engines_fill_the_gaps_of_a_benchmark(
     assert ended.returncode == 0, ended.stderr
     figures = {row["engine"]: row for row in json.loads(ended.stdout)}
     assert [figures["llama.cpp"][name] for name in ("n", "passed", "exact", "refused")] == [2, 2, 2, 0]
-    written = msgspec.json.Decoder(Attempt).decode_lines(records.read_bytes())
-    assert [(one.engine, one.task_id[-3]) for one in written] == [
-        (engine, number) for number in "01" for engine in ("lacuna", "llama.cpp")
+    assert len(records.read_bytes().splitlines()) == 1 + 4
+
+
+def test_several_gaps_are_filled_together_and_one_by_one(tmp_path: Path) -> None:
+    lines, test = (
+        ["def f(x):\n", "    y = x\n", "    z = y\n", "    return z\n"],
+        "def check(f):\n    assert f(2) == 2\n",
+    )
+    own = [
+        Problem(
+            f"SingleLineInfilling/HumanEval/0/L{at}",
+            "f",
+            "".join(lines[:at]),
+            "".join(lines[at + 1 :]),
+            lines[at],
+            test,
+        )
+        for at in (1, 3)
     ]
-    assert figures["lacuna"]["passed"] == sum(one.passed for one in written if one.engine == "lacuna")
+    path, gguf = tmp_path / "problems.jsonl.gz", gguf_files.write_fim(tmp_path / "tiny.gguf")
+    path.write_bytes(gzip.compress(b"".join(msgspec.json.encode(one) + b"\n" for one in own)))
+    ended = run("evaluate", "--data", path, "--gaps", 2, "--model", gguf, "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert [row["engine"] for row in json.loads(ended.stdout)] == ["lacuna", "lacuna, one by one"]
 
 
-def test_drafts_are_compared_in_parts(tmp_path: Path, problems: Path) -> None:
+def test_drafts_are_compared(tmp_path: Path, problems: Path) -> None:
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
-    chosen = ("--part", "1/2", "--arms", "none,project", "--model", gguf, "--threads", 1)
-    ended = run("drafts", "--data", problems, *chosen, "--json")
+    ended = run("drafts", "--data", problems, "--arms", "none,project", "--model", gguf, "--threads", 1, "--json")
     assert ended.returncode == 0, ended.stderr
     rows = json.loads(ended.stdout)
-    assert [(row["drafts"], row["fills"], row["differing"]) for row in rows] == [("none", 1, 0), ("project", 1, 0)]
+    assert [(row["drafts"], row["fills"], row["differing"]) for row in rows] == [("none", 2, 0), ("project", 2, 0)]
+
+
+def test_gaps_of_a_corpus_are_restored(tmp_path: Path) -> None:
+    with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
+        writer.write(Document("p", "1", "MIT", "a.py", "python", 2 * tiny.CODE))
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    ended = run("evaluate", "--held-out", tmp_path, "--limit", 2, "--engines", "lacuna", "--model", gguf, "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = [(row["problems"], row["n"], row["similarity"] < 1) for row in json.loads(ended.stdout)]
+    assert found == [("line", 1, True), ("lines", 1, True), ("all", 2, True), ("python", 2, True)]
 
 
 @pytest.mark.parametrize("command", ["syntax --gaps 1,2 --slots 4", "unclean"])

@@ -160,11 +160,6 @@ def test_a_model_without_a_chat_template_takes_no_instructions() -> None:
         Engine(tiny_fim.loaded()).fill(request())
 
 
-def test_a_region_outside_is_refused(writes: Writes) -> None:
-    with pytest.raises(RequestError, match="lies outside"):
-        writes("").fill(InfillRequest("a\n", (Region(0, 99),), EditLines("x")))
-
-
 def test_a_chat_is_answered(writes: Writes) -> None:
     chat = (ChatMessage("user", "What is x?"),)
     result = writes("x is a name.").fill(InfillRequest("", (Region(0, 0, max_tokens=40),), task=AnswerChat(chat)))
@@ -199,16 +194,12 @@ def test_a_rewritten_region_says_how_likely_its_lines_are(writes: Writes) -> Non
     (lines,) = result.likelihoods
     assert len(lines) == 2
     assert all(-0.1 < line <= 0.0 for line in lines)
+    below = writes("a = 1\nb = 9\n").fill(follows(rewritten=f"\n\n{FOLLOWED}"))
+    assert below.fills == ("\n\na = 1\nb = 9\n",)
+    assert below.likelihoods[0][:2] == (0.0, 0.0)
 
 
-def test_blank_lines_before_the_rewritten_ones_count_as_sure(writes: Writes) -> None:
-    result = writes("a = 1\nb = 9\n").fill(follows(rewritten=f"\n\n{FOLLOWED}"))
-    assert result.fills == ("\n\na = 1\nb = 9\n",)
-    assert result.likelihoods[0][:2] == (0.0, 0.0)
-    assert len(result.likelihoods[0]) == 4
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_old_text_as_a_draft_does_not_change_the_answer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_fim.loaded(seed)
     (region,) = follows().regions

@@ -3,7 +3,7 @@
 import pytest
 
 from lacuna_model.editing.change import Asked, AskedChange
-from lacuna_model.editing.judge import Judged, accepted_text, fault, warnings
+from lacuna_model.editing.judge import Judged, accepted_text, fault
 from lacuna_model.syntax import parses
 
 
@@ -37,6 +37,8 @@ RIGHT = [
     ("a.py", "def f(x):\n    found = []\n    for i in x:\n        found.append(i * 2)\n    return found\n",
      "use a list comprehension", "def f(x):\n    return [i * 2 for i in x]\n"),
     ("a.py", "def f(a):\n    # add\n    return a + 1\n", "remove the comment", "def f(a):\n    return a + 1\n"),
+    ("a.py", "def f(total):\n    # the total of a\n    return total\n", "rename total to amount",
+     "def f(amount):\n    # the amount of a\n    return amount\n"),
     ("a.py", "def f(a):\n    # add one\n    return a + 1\n", "translate the comments to German",
      "def f(a):\n    # addiere eins\n    return a + 1\n"),
     ("a.py", "x = 1\nprint(x)\n", "wrap it in a function main", "def main():\n    x = 1\n    print(x)\n"),
@@ -101,6 +103,7 @@ TOLD = (
 )
 
 
+COPIED = 'def f(n):\n    log("utf-8", n)\n\n    def g(m):\n        return m * 2\n\n    return range(n)\n'
 NEXT = "\n\ndef other(a):\n    return a\n"
 WARNED = [
     ("a.js", "let found = [];\nfor (let i = 0; i < users.length; i++) {\n  found.push(users[i].name);\n}\n", "use map",
@@ -111,6 +114,16 @@ WARNED = [
     ("a.sh", 'check() {\n    if [ ! -d $TARGET ]; then\n        echo "no $TARGET"\n        exit 1\n    fi\n}\n',
      "print the message to stderr", 'check() {\n    echo "no $TARGET" >&2\n    exit 1\n}\n',
      "leaves out a condition: if [ ! -d $TARGET ]; then"),
+    ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace(" * 2", ""), "return m * 2"),
+    ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace("* 2", "* 3"), "a number"),
+    ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace("utf-8", "utf8"), "a string says"),
+    ("a.py", '@timed("load")\ndef f(name):\n    return 1\n', "use an f-string",
+     '@timed(f"load_{name}")\ndef f(name):\n    return 1\n', "changes what a string says: @timed"),
+    ("a.rs", "/// With an area.\ntrait A {\n    fn area(&self) -> f64;\n}\n", "add a method perimeter",
+     "/// With an area and a perimeter.\ntrait A {\n    fn area(&self) -> f64;\n    fn perimeter(&self) -> f64;\n}\n",
+     "changes a comment: /// With an area."),
+    ("a.py", "def f(n):\n    print('debug', n)\n    x = n + 1\n    save(x)\n    return x\n", "remove the debug print",
+     "def f(n):\n    x = n + 1\n    return x\n", "save(x)"),
     ("a.go", "func f() {\n\tg()\n}\n", "call it twice", "func h() {\n\tg()\n\tg()\n}\n", "no longer defines f"),
     ("c.ini", "[a]\nx = 1\ny = 2\n", "set x to 5", "[a]\nx = 5\n", "no longer defines y"),
     ("c.conf", "[a]\nx = 1\ny = 2\n", "set x to 5", "[z]\nx = 5\n", "no longer defines a"),
@@ -163,7 +176,6 @@ def test_the_reader_is_warned_of_what_may_be_lost(path: str, old: str, instructi
         ("a.py", "def f(r):\n    return r\n", "add type hints", "def other(side: int) -> int:\n    return side\n",
          "other again"),
         ("a.py", "def g(r):\n    return r\n", "shorten", "def h(r):\n    return r\n", "g, which the file still uses"),
-        ("a.js", "function f(a) {\n  let b = a;\n  g(b);\n}\n", "simplify", "function f(a) {\n  g(b);\n}\n", "uses b"),
     ],
 )  # fmt: skip
 def test_what_breaks_the_file_is_always_refused(path: str, old: str, instruction: str, new: str, why: str) -> None:
@@ -221,7 +233,6 @@ def test_a_line_that_is_needed_is_not_left_out() -> None:
 
 def test_code_stays_where_the_instruction_is_about_comments() -> None:
     one = change("a.js", "// helo\nf(1);\n", "fix the typo in the comment")
-    assert "changes code" in warnings(one, "// hello\nf(2);\n")[0]
     assert judged(one, "// hello\nf(2);\n") == Judged("// hello\nf(1);\n")
 
 

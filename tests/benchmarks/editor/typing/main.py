@@ -18,7 +18,6 @@ from tests.benchmarks.service.own import busy_core
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
-from lacuna_server.wire.config import Dial
 from training.options import ModelOption
 
 PLUGIN = Path(__file__).parents[4] / "editor-clients/neovim"
@@ -41,15 +40,8 @@ def typing(
     ] = False,
     min_confidence: Annotated[float | None, typer.Option(help="With --ask: the setting of this name.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Use this many stretches; 0: all.")] = 0,
-    key_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds after a key.")] = 0.2,
-    line_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds before a line.")] = 1.0,
-    parts: Annotated[
-        bool, typer.Option("--parts", help="Also take the first words of a suggestion where two or more are right.")
-    ] = False,
     busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the run.")] = False,
     nvim: Annotated[str, typer.Option(metavar="PROGRAM", help="Neovim 0.11.")] = _neovim(),
-    plugin: Annotated[Path, typer.Option(help="The folder of Lacuna's plugin.")] = PLUGIN,
-    suggest: Annotated[Dial | None, typer.Option(help="Lacuna's setting of this name, in place of the user's.")] = None,
     other: Annotated[
         list[Path] | None,
         typer.Option("--other", metavar="FILE", help="A TOML file that describes another plugin, which types in turn."),
@@ -74,12 +66,9 @@ def typing(
                     return asking.rows(await asking.ask(chosen, sure, asked))
             running = lifecycle.find()
             assert running is not None
-            plugins = [person.lacuna(plugin, running.pid, **({"suggest": suggest} if suggest else {}))]
-            plugins += map(person.described, other or ())
+            plugins = [person.lacuna(PLUGIN, running.pid), *map(person.described, other or ())]
             with Records(records, person.Typed, anew=True) as typed:
-                return person.rows(
-                    await person.type_all(chosen, plugins, nvim, person.Pace(key_s, line_s, parts), typed),
-                )
+                return person.rows(await person.type_all(chosen, plugins, nvim, person.Pace(), typed))
 
     with own.runtime_folder(backend=backend), busy_core() if busy else nullcontext():
         show(asyncio.run(run()), json_output)

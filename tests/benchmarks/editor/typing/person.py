@@ -1,8 +1,7 @@
 """A person types stretches of real files in a real Neovim, and takes a suggestion whose first line is what they meant.
 
 It may also end before the line does, with a word. They pause before each line and after each key, and need a moment to
-read a suggestion. Indentation is free. If they take ``parts``, they also take the first words of a suggestion, a key
-each, where at least two are what they meant.
+read a suggestion. Indentation is free.
 """
 
 import asyncio
@@ -31,34 +30,30 @@ READ_S = 0.25  # to read a suggestion
 TAKEN_S = 0.15  # for the editor to insert it
 BEGIN_S = 3.0  # before the first line
 READY_S = 120.0
-LEAST_WORDS = 2  # of a suggestion that are worth taking alone
-_WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 
 
 class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?
+    """An editor's plugin: its name, its configuration, the key that takes a line, and Lua: is it ready?
 
-    One without a ``word_key`` gives no parts. ``servers`` are processes that work for it beside the editor.
+    ``servers`` are processes that work for it beside the editor.
     """
 
     name: str
     init: str
     key: str
-    word_key: str = ""
     ready: str = "return true"
     servers: tuple[int, ...] = ()
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Seconds after each key, and before each line; whether ``parts`` of suggestions are taken."""
+    """Seconds after each key, and before each line."""
 
     key_s: float = 0.2
     line_s: float = 1.0
-    parts: bool = False
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """What one stretch took: its characters, the keys pressed, suggestions shown, right, taken and taken in part.
+    """What one stretch took: its characters, the keys pressed, suggestions shown, right and taken.
 
     ``unseen`` counts the lines at whose start nothing was shown in the pause; ``waits`` are the seconds from the start
     of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown. ``cpu_s`` are the
@@ -73,7 +68,6 @@ class Typed(msgspec.Struct, frozen=True):
     shown: int
     right: int
     taken: int
-    parts: int
     lines: int
     unseen: int
     waits: tuple[float, ...]
@@ -81,16 +75,11 @@ class Typed(msgspec.Struct, frozen=True):
     cpu_s: float
 
 
-def lacuna(plugin: Path, service: int = 0, **settings: object) -> Plugin:
-    """Returns this project's plugin, from its folder, with ``settings``; ``service`` is the process of its service."""
-    given = msgspec.json.encode(settings).decode()
-    init = (
-        f"vim.opt.runtimepath:append({str(plugin)!r})\n"
-        f"vim.lsp.config('lacuna', {{ init_options = vim.json.decode({given!r}) }})\n"
-        "vim.lsp.enable('lacuna')\n"
-    )
+def lacuna(plugin: Path, service: int = 0) -> Plugin:
+    """Returns this project's plugin, from its folder; ``service`` is the process of its service."""
+    init = f"vim.opt.runtimepath:append({str(plugin)!r})\nvim.lsp.enable('lacuna')\n"
     ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
-    return Plugin("lacuna", init, "<M-l>", "<M-w>", ready, (service,) if service else ())
+    return Plugin("lacuna", init, "<M-l>", ready, (service,) if service else ())
 
 
 def described(file: Path) -> Plugin:
@@ -135,7 +124,6 @@ class _Person:
     shown: int = 0
     right: int = 0
     taken: int = 0
-    parts: int = 0
     lines: int = 0
     waits: list[float] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)
@@ -164,7 +152,6 @@ class _Person:
             self.shown,
             self.right,
             self.taken,
-            self.parts,
             self.lines,
             self.lines - len(self.waits),
             tuple(round(wait, 3) for wait in self.waits),
@@ -184,8 +171,6 @@ class _Person:
         del self.waits[count + 1 :]
         while body:
             taken = await self._takes(row, line, body) if wanted else 0
-            if not taken and self.pace.parts and self.plugin.word_key:
-                taken = await self._takes_words(row, line, body)
             if not taken:
                 await self._press(_keys(body[0]))
                 taken = 1
@@ -213,31 +198,6 @@ class _Person:
             await self.editor.mend(row, now)
         return len(text)
 
-    async def _takes_words(self, row: int, line: str, rest: str) -> int:
-        """Reads what is shown, and takes its words as long as they are meant; returns the characters that this brought.
-
-        What came otherwise than it was meant is put right.
-        """
-        right = _right_words(self.seen, rest)
-        if right < LEAST_WORDS or _is_meant(self.seen, rest):
-            return 0
-        await asyncio.sleep(READ_S)
-        if _right_words(await self.editor.ghost(), rest) != right:
-            return 0
-        begun = len(line) - len(rest)
-        for _ in range(right):
-            await self._press(self.plugin.word_key)
-        self.parts += 1
-        now, before = "", None
-        while now != before:  # a busy editor takes one word after another
-            await asyncio.sleep(TAKEN_S)
-            now, before = await self.editor.line(row), now
-        if not line.startswith(now):
-            now = now[: num_common(now, line)]
-            await self.editor.mend(row, now)
-        self.seen = ""
-        return max(len(now) - begun, 0)
-
     async def _look(self, rest: str, seconds: float, began: float | None = None) -> bool:
         """Looks at the screen for some seconds, or until it shows the ``rest`` of the line; counts what is new."""
         until = time.monotonic() + seconds
@@ -259,18 +219,8 @@ class _Person:
 
 def _is_meant(shown: str, rest: str) -> bool:
     """Whether what is shown is the ``rest`` of a line, or the beginning of it up to the end of a word."""
-    return shown == rest or (bool(shown.strip()) and rest.startswith(shown) and _ends_alike(len(shown), shown, rest))
-
-
-def _right_words(shown: str, rest: str) -> int:
-    """How many words of what is shown are the next ones of the ``rest`` of a line."""
-    same = num_common(shown, rest)
-    return sum(match.end() <= same for match in _WORD.finditer(shown) if _ends_alike(match.end(), shown, rest))
-
-
-def _ends_alike(end: int, shown: str, rest: str) -> bool:
-    """Whether a word that ends there in what is shown does so in the rest, too."""
-    return not any(in_word(text[end : end + 1]) for text in (shown, rest))
+    ends = not in_word(rest[len(shown) : len(shown) + 1])
+    return shown == rest or (bool(shown.strip()) and rest.startswith(shown) and ends)
 
 
 def _wrong(wanted: str, shown: str) -> int:
@@ -302,7 +252,6 @@ def _sums(own: Sequence[Typed]) -> Row:
         "shown": sum(one.shown for one in own),
         "right": sum(one.right for one in own),
         "taken": sum(one.taken for one in own),
-        "parts": sum(one.parts for one in own),
         "lines": sum(one.lines for one in own),
         "unseen": sum(one.unseen for one in own),
         "wait p50": percentile(waits, 50),

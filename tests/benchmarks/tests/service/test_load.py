@@ -6,7 +6,7 @@ from tests.server.live_service import live
 
 from lacuna_server.client.client import Address
 
-SMALL = Load(sessions=8, keys_per_s=40, seconds=1.5, functions=14, max_tokens=3, deadline_ms=5000)
+SMALL = Load(sessions=8, seconds=1.5, keys_per_s=40)
 
 
 @pytest.mark.usefixtures("scripted_engine")
