@@ -17,7 +17,6 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from lacuna_lsp.client.opening import HeaderReader, Opened
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server
@@ -30,12 +29,12 @@ FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-async def serve_stdio(locate: Locate, stdin: Opened) -> int:
-    """Serves one client on ``stdin`` and stdout; returns LSP's exit code."""
+async def serve_stdio(locate: Locate) -> int:
+    """Serves one client on stdin and stdout; returns LSP's exit code."""
     server = _server(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = HeaderReader(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
+        reader = StdinAsyncReader(sys.stdin.buffer, reading)
         await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
     return 0 if server.shut_down else FAILED
 
@@ -49,8 +48,7 @@ async def serve_unix(locate: Locate, path: Path) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = _server(locate)
         server.protocol.set_writer(writer)
-        lines = HeaderReader(reader)
-        await _converse(server, run_async(server.ended, lines, server.protocol, log, server.report_server_error))
+        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
         writer.close()
 
     if not hasattr(asyncio, "start_unix_server"):
@@ -119,7 +117,7 @@ async def _converse(server: Server, conversation: Awaitable[None]) -> None:
     """Runs a conversation to its end, also when the client disconnects without warning."""
     try:
         await conversation
-    except (ConnectionError, asyncio.IncompleteReadError) as error:
+    except (ConnectionError, ValueError, asyncio.IncompleteReadError) as error:  # ValueError: an overlong line
         log.info("the client has gone: %s", error)
     finally:
         await server.close()

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from lacuna_model.hub.atomic import ANSWERS
-
 from .editor import Editor, connected
 from .service import Daemon
 
@@ -21,10 +19,9 @@ def shared_daemon() -> Iterator[Daemon]:
 
 @pytest.fixture
 def daemon(shared_daemon: Daemon) -> Daemon:
-    """The shared service, with a default script, an empty log, and no answers to earlier suggestions."""
+    """The shared service, with a default script and an empty log."""
     shared_daemon.plan()
     (shared_daemon.folder / "log.jsonl").unlink(missing_ok=True)
-    (Path(shared_daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS).unlink(missing_ok=True)
     return shared_daemon
 
 
@@ -58,17 +55,6 @@ def language_server(shared_daemon: Daemon) -> Iterator[Path]:
     process.terminate()
     process.wait()
     process.stderr.close()
-
-
-@pytest.fixture
-def token_port(shared_daemon: Daemon) -> Iterator[int]:
-    """The port of a ``lacuna-lsp`` that accepts only websocket clients with its token."""
-    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0"]
-    environment = dict(shared_daemon.environment) | {"LACUNA_LSP_TOKEN": "s3cret"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        yield int(process.stderr.readline().rpartition(":")[2])
-        process.terminate()
 
 
 @pytest_asyncio.fixture

@@ -126,6 +126,18 @@ async def test_an_unknown_method_and_an_unknown_command_are_refused(editor: Edit
     assert editor.messages == []
 
 
+async def test_messages_outside_the_order_of_lsp_are_refused(editor: Editor, daemon: Daemon) -> None:
+    tell(editor, "initialized", {})  # too early: the server ignores it
+    for early in ("lacuna/none", "shutdown"):
+        assert (await refusal(editor, early, None)).code == types.ErrorCodes.ServerNotInitialized
+    await editor.initialize(ready=False)
+    assert (await refusal(editor, "initialize", {"capabilities": {}})).code == types.ErrorCodes.InvalidRequest
+    await editor.client.shutdown_async(None)
+    for late, params in (("workspace/executeCommand", {"command": "lacuna.status"}), ("shutdown", None)):
+        assert (await refusal(editor, late, params)).code == types.ErrorCodes.InvalidRequest
+    editor.client.error = ConnectionError("shut down")  # so that the fixture does not send another shutdown request
+
+
 async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> None:
     async with started(daemon) as editor:
         writer = editor.client.protocol.writer

@@ -6,7 +6,12 @@ require('lacuna.server').check_once()
 ---@type vim.lsp.Config
 return {
   cmd = require('lacuna.setup').command(),
-  root_markers = { '.git', '.lacunaignore' },
+  -- Neovim gives all buffers without a name the same URI, so that a server cannot tell them apart.
+  root_dir = function(buf, start)
+    if vim.api.nvim_buf_get_name(buf) ~= '' then
+      start(vim.fs.root(buf, { '.git', '.lacunaignore' }))
+    end
+  end,
   -- Neovim sends settings only after the server may have started the engine, and some are for its start.
   before_init = function(params, config)
     local settings = vim.tbl_get(config, 'settings', 'lacuna')
@@ -15,7 +20,6 @@ return {
     end
   end,
   on_init = function(client)
-    require('lacuna.documents').separate(client)
     require('lacuna.server').compare(client)
   end,
   capabilities = {

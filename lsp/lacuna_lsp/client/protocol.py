@@ -1,7 +1,7 @@
 """LSP messages that pygls lacks, and pygls behaviour that Lacuna replaces."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import cache
 from inspect import isawaitable
 from typing import Any
@@ -17,8 +17,6 @@ from pygls.exceptions import (
     JsonRpcServerNotInitialized,
 )
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
-
-from lacuna_lsp.client.settings import STATUS_CAPABILITY
 
 log = logging.getLogger(__name__)
 
@@ -95,14 +93,10 @@ class SignaturesParams:
 
 @attrs.define
 class InlineEditContext:
-    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document.
-
-    ``diagnostics`` are what compilers and linters report in the document now.
-    """
+    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document."""
 
     trigger_kind: int = 2
     other_documents: bool = False
-    diagnostics: list[types.Diagnostic] = attrs.field(factory=list)
 
 
 @attrs.define
@@ -183,13 +177,6 @@ class Protocol(LanguageServerProtocol):
         if self._initialized and method == types.INITIALIZE:
             return JsonRpcInvalidRequest("the server is initialized")
         return None
-
-    @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """Answers ``initialize`` and declares the status notification, which LSP does not have."""
-        result = yield from super().lsp_initialize(params)
-        result.capabilities.experimental = {STATUS_CAPABILITY: True}
-        return result
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(  # type: ignore[override]  # a generator in pygls

@@ -12,10 +12,11 @@ import msgspec
 from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
+from lacuna_lsp.client.news import Report
 from lacuna_lsp.client.settings import confirms_edits, versions_edits
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.server import Report, Server
+from lacuna_lsp.server import Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -30,7 +31,6 @@ from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,
     by_instruction,
-    by_place,
     by_structure,
     by_syntax,
     places,
@@ -134,19 +134,11 @@ def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
         plain = replace_fields(wanted, instruction="", template="<<fill>>")
         return by_instruction(refactoring(ls, plain), wanted.instruction)
-    given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
+    given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
-        raise RequestError(
-            f"a refactor is one of pattern, query, ranges and recipe, not {' and '.join(given) or 'none'}"
-        )
+        raise RequestError(f"a refactor is one of pattern, query and recipe, not {' and '.join(given) or 'none'}")
     if wanted.recipe:
         return by_recipe(wanted.recipe, wanted.settings)
-    if wanted.ranges:
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for places in wanted.ranges:
-            document = ls.session.document(places.uri)
-            spans.setdefault(document.path, []).extend(document.bounds(span) for span in places.ranges)
-        return by_place(spans, wanted.template)
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
@@ -159,26 +151,20 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
 
     Open documents are as they are in the editor, also those without a file yet; other files are as they are on disk.
     """
-    if wanted.ranges:
-        named = dict.fromkeys(places.uri for places in wanted.ranges)
-        return [source_of(ls.session.document(uri)) for uri in named], ()
     if wanted.text_document is not None:
         return [source_of(ls.session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    paths = wanted.paths or ls.session.folders
-    if not paths:  # without folders only the open documents are searched
+    folders = ls.session.folders
+    if not folders:  # without folders only the open documents are searched
         return [source for document in ls.session.documents.values() for source in _known(document, languages)], ()
-    forced = wanted.language if wanted.paths else ""
     shown = {os.path.realpath(one.path): one.text.decode() for one in ls.session.documents.values()}
-    on_disk, unread = await asyncio.to_thread(
-        gather, paths, languages, forced=forced, opened=shown, missing_left_out=True
-    )
+    on_disk, unread = await asyncio.to_thread(gather, folders, languages, opened=shown, missing_left_out=True)
     texts = {os.path.realpath(source.path): source for source in on_disk}  # a folder may be reached by a link
     left_out = list(unread)
     for document in ls.session.documents.values():
         place = os.path.realpath(document.path)
         if place in texts:
             texts[place] = source_of(document)
-        elif _is_searched(document, place, paths, everywhere=not wanted.paths):
+        elif _is_searched(document, place, folders):
             left_out = [line for line in left_out if not line.startswith((f"{document.path} ", f"{document.path}:"))]
             for source in _known(document, languages):
                 if quotable(source.text.replace("\0", "")):
@@ -188,17 +174,15 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
     return list(texts.values()), tuple(left_out)
 
 
-def _is_searched(document: ClientDocument, place: str, paths: Sequence[str], *, everywhere: bool) -> bool:
-    """Returns whether the paths have a document that was not found on disk, at its real ``place``.
+def _is_searched(document: ClientDocument, place: str, folders: Sequence[str]) -> bool:
+    """Returns whether the folders have a document that was not found on disk, at its real ``place``.
 
-    A document without a name is only in all of the client's folders.
+    A document without a name is in them, too.
     """
     if document.uri.startswith("untitled:"):
-        return everywhere
-    real = [Path(os.path.realpath(path)) for path in paths]
-    return document.uri.startswith("file:") and any(
-        Path(place) == path or admits(path, Path(place), EVERYTHING) for path in real
-    )
+        return True
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    return document.uri.startswith("file:") and any(admits(path, Path(place), EVERYTHING) for path in real)
 
 
 async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:

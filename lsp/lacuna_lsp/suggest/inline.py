@@ -16,7 +16,7 @@ from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
-from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
+from lacuna_lsp.suggest.pace import Debounce
 from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
@@ -37,7 +37,6 @@ PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that tak
 # had to do without the whole context.
 REST_S, SHORT_REST_S = 0.5, 0.02
 _LATE = "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy"
-ANSWERS: dict[FeedbackKind, float] = {"accepted": TAKEN, "partly_accepted": PART, "rejected": REFUSED}
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
@@ -92,7 +91,6 @@ class Inline:
         self._engine = engine
         self._session = session
         self._debounce = Debounce()
-        self._calmness = Calmness(users_file())
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -202,7 +200,6 @@ class Inline:
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
-            self._answered(state, refused[0], REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -233,24 +230,16 @@ class Inline:
         return suggestion.sure_rests(cursor, self._at_least(state, suggestion))
 
     def _at_least(self, state: DocumentState, suggestion: Suggestion) -> float:
-        """From which probability on a suggestion is shown unasked: that of the dial, moved by the person's answers.
-
-        The odds of a suggestion are half in a line where one was refused.
-        """
+        """Which probability shows a suggestion unasked; its odds are half in a line where one was refused."""
         settings = self._session.settings
         at_least = AT_LEAST[settings.suggest] if settings.min_confidence is None else settings.min_confidence
-        odds = self._calmness.odds(_language(state), suggestion.where)
-        return with_odds(at_least, (2 if state.follows_refusal(suggestion) else 1) / odds)
+        return with_odds(at_least, 2 if state.follows_refusal(suggestion) else 1)
 
     def _is_off(self, request: Request) -> str:
         """Why nothing is suggested unasked at a place; "" where something is."""
         if seconds := self._session.snoozed_s:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
         return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
-
-    def leave(self) -> None:
-        """Keeps what the person answered: the client goes."""
-        self._calmness.save()
 
     async def _written(
         self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
@@ -261,7 +250,7 @@ class Inline:
             if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
                 state.end_fill()
                 if self._session.settings.debounce and not request.invoked:
-                    await asyncio.sleep(self._calmness.wait_ms(self._debounce.delay()) / 1e3)
+                    await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
                 document = request.document
                 before, standing = document.before(cursor.start, AROUND), document.between(cursor.start, cursor.end)
@@ -353,17 +342,10 @@ class Inline:
         self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
-                if kind in ANSWERS and not suggestion.is_answered:
-                    self._answered(state, suggestion, ANSWERS[kind])
                 if kind in ("accepted", "rejected"):
                     state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
-
-    def _answered(self, state: DocumentState, suggestion: Suggestion, answer: float) -> None:
-        """Takes in what became of a suggestion: one answer, also where it is taken part by part."""
-        self._calmness.answered(_language(state), suggestion.where, answer, again=suggestion.is_partly_taken)
-        suggestion.is_partly_taken |= answer == PART
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
         self._rejected += [self._key(state, suggestion, index) for index in indices]
@@ -378,11 +360,6 @@ def _quoted(told: ToldSignature, path: str) -> Snippet:
     """What a language server says of a name, as the model reads it."""
     text = "".join(f"{line.rstrip()}\n" for line in told.text.strip().splitlines()[:MAX_TOLD_LINES])
     return Snippet(path, text[:MAX_TOLD_CHARACTERS], f"what {told.server} says of `{told.name}`", 1.0)
-
-
-def _language(state: DocumentState) -> str:
-    """What a person's answers are kept under."""
-    return min(state.document.languages, default="")
 
 
 def _cursor(request: Request) -> Edit:

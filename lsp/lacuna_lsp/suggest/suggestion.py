@@ -9,11 +9,10 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lacuna_lsp.suggest.pace import Where
 from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import LINE_END, indentation
@@ -39,10 +38,10 @@ class Suggestion:
     It stands at a byte offset, which moves as the document is edited, and knows what the user has typed there since.
     A ``cursor`` is an edit that counts as made: that of the selected completion, or an empty one. ``id`` names the fill
     in requests and feedback. ``several`` means that the engine was asked for several candidates. ``lines`` and
-    ``words`` say how likely the first text is right up to the end of each; ``where`` is its place in a line. ``why``
-    says why there is no text, where there is none. ``written`` is what the fill has written so far, ``is_heard``
-    whether anything was heard of it, and ``is_kept`` whether it has texts to show, or has ended with none.
-    ``is_partly_taken`` says that the user has taken a part of it, ``is_answered`` that they have taken or refused it.
+    ``words`` say how likely the first text is right up to the end of each. ``why`` says why there is no text, where
+    there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
+    ``is_kept`` whether it has texts to show, or has ended with none. ``is_answered`` says that the user has taken or
+    refused it.
     """
 
     def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
@@ -54,12 +53,10 @@ class Suggestion:
         self.texts: tuple[str, ...] = ()
         self.lines: tuple[float, ...] = ()
         self.words: tuple[tuple[int, float], ...] = ()
-        self.where: Where = "in line" if before.rpartition(b"\n")[2].strip() else "line start"
         self.why = ""
         self.written = ""
         self.is_heard = False
         self.is_kept = False
-        self.is_partly_taken = False
         self.is_answered = False
         self._before = before[-NEAR:]
         self._typed = standing
@@ -137,14 +134,13 @@ class Suggestion:
 
     # --- its fill
 
-    def start(self, fill: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
-        """Runs the fill, which tells what it writes; ``then`` is called at its end."""
+    def start(self, fill: Coroutine[Any, Any, None]) -> None:
+        """Runs the fill, which tells what it writes."""
 
         def ended(task: "asyncio.Task[None]") -> None:
             self._changed.set()
             if not task.cancelled() and (error := task.exception()) is not None:
                 log.debug("a fill failed: %s", error)  # a request that waits for it raises it
-            then()
 
         self._task = asyncio.ensure_future(fill)
         self._task.add_done_callback(ended)

@@ -1,6 +1,5 @@
 -- The subcommands of :Lacuna.
 
-local documents = require('lacuna.documents')
 local regions = require('lacuna.regions')
 local server = require('lacuna.server')
 
@@ -9,7 +8,7 @@ local M = {}
 local namespace = vim.api.nvim_create_namespace('lacuna.status')
 
 local function document()
-  return { uri = documents.uri(0) }
+  return { uri = vim.uri_from_bufnr(0) }
 end
 
 local function encoding()
@@ -50,7 +49,6 @@ end
 ---@class lacuna.Command
 ---@field run fun(command: table, arguments: string[])
 ---@field words? string[] its possible arguments
----@field alone? boolean it needs no language server
 
 local commands = {} ---@type table<string, lacuna.Command>
 
@@ -78,16 +76,14 @@ commands.fill = {
 }
 
 commands.setup = {
-  alone = true,
   run = function()
     require('lacuna.setup').start()
   end,
 }
 
-commands.mark = { alone = true, run = regions.mark }
+commands.mark = { run = regions.mark }
 
 commands.unmark = {
-  alone = true,
   run = function()
     regions.unmark(0)
   end,
@@ -314,7 +310,6 @@ commands.snooze = {
 }
 
 commands.cancel = {
-  alone = true,
   run = function()
     local client = server.client()
     local running = client and vim.tbl_keys(client.progress.pending) or {}
@@ -325,7 +320,7 @@ commands.cancel = {
   end,
 }
 
-commands.restart = { alone = true, run = server.restart }
+commands.restart = { run = server.restart }
 
 --- Run `:Lacuna`.
 function M.run(command)
@@ -334,11 +329,6 @@ function M.run(command)
   local found = commands[name]
   if not found then
     return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)
-  end
-  if not found.alone and server.is_starting() then
-    return server.once_started(function()
-      found.run(command, arguments)
-    end)
   end
   found.run(command, arguments)
 end
