@@ -3,7 +3,7 @@
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
 # make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
 # make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist, for each platform
-# make release all of these with checksums and notes, in dist/release, if their versions agree
+# make release all of these with checksums, in dist/release
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,7 +55,10 @@ vscode: wheels $(VSCODE)/node_modules
 release:
 	rm -rf dist $(VSCODE)/dist
 	$(MAKE) --no-print-directory neovim vscode
-	$(BIN)/python editor-clients/release.py $(CURDIR)
+	mkdir dist/release
+	cp dist/lacuna_code-*.whl $(VSCODE)/dist/lacuna-*.vsix dist/release
+	tar -czf dist/release/lacuna.nvim.tar.gz -C dist lacuna.nvim
+	cd dist/release && sha256sum * > SHA256SUMS
 
 check: $(VENV)/.installed-test $(VENV)/.stylua $(VSCODE)/node_modules
 	$(BIN)/ruff check

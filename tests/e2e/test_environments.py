@@ -56,24 +56,6 @@ def _file(folder: Path) -> str:
     return NAME
 
 
-HELP = """
-import contextlib
-from lacuna_server.__main__ import main
-for arguments in (["--help"], ["complete", "--help"], ["models", "pull", "--help"]):
-    with contextlib.suppress(SystemExit):
-        main(arguments)
-"""
-
-
-def test_the_help_is_there_where_python_drops_docstrings() -> None:
-    plain, without = (
-        subprocess.run([sys.executable, *flags, "-c", HELP], capture_output=True, text=True, check=True).stdout
-        for flags in ((), ("-OO",))
-    )
-    assert plain.count("Usage: ") == 3
-    assert without == plain
-
-
 # A user id without a name has no home folder unless HOME names one.
 NAMELESS = ("unshare", "--user", "--map-user=54321", "--map-group=54321")
 

@@ -218,7 +218,7 @@ async def test_keys_that_come_at_once_accept_what_is_left_of_a_suggestion_if_it_
     await nvim.wait_lines("count = xy", "value = total(")
 
 
-async def test_nothing_is_suggested_while_a_macro_is_recorded(nvim: Neovim, daemon: Daemon) -> None:
+async def test_nothing_is_suggested_while_a_macro_is_recorded(nvim: Neovim) -> None:
     await nvim.start("code.py", "a\nb\n", keys="qqA = ")
     await nvim.keys("<M-\\>")
     await nvim.keys("1<Esc>qj@q")

@@ -13,7 +13,6 @@ from lacuna_lsp.document import (
     Encoding,
     byte_column,
     client_column,
-    cuts_character,
 )
 from lacuna_model.core.errors import RequestError
 
@@ -34,7 +33,6 @@ def test_every_column_between_characters_is_converted_there_and_back(encoding: E
         character, column = units(line[:index], encoding), len(line[:index].encode())
         assert byte_column(line.encode(), character, encoding) == column
         assert client_column(line.encode(), column, encoding) == character
-        assert not cuts_character(line.encode(), character, encoding)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -47,13 +45,6 @@ def test_any_client_column_maps_to_a_character_boundary_in_the_line(
     assert units(before, encoding) <= character
     rest = line[len(before) :]
     assert not rest or units(before + rest[0], encoding) > character
-
-
-def test_a_column_inside_a_surrogate_pair_maps_to_the_start_of_its_character() -> None:
-    line = "x😀y".encode()
-    assert byte_column(line, 2, "utf-16") == 1
-    assert cuts_character(line, 2, "utf-16")
-    assert not cuts_character(line, 3, "utf-16")
 
 
 AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
@@ -70,7 +61,7 @@ def change(start: tuple[int, int], end: tuple[int, int], text: str) -> types.Tex
 
 
 class Naive:
-    """A client's copy of the text, stored as code units, so that an edit can split a surrogate pair."""
+    """A client's copy of the text, stored as code units."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.codec, self.width = CODECS[encoding]
@@ -78,16 +69,15 @@ class Naive:
 
     @property
     def text(self) -> str:
-        return self.units.decode(self.codec, "surrogatepass")
+        return self.units.decode(self.codec)
 
     def positions(self) -> list[tuple[int, int]]:
-        """Every possible cursor position. In UTF-8 and UTF-32, these are only the positions between characters."""
+        """Every possible cursor position, between characters."""
         found = []
         for row, line in enumerate(self.lines()):
             body = line.rstrip("\r\n")
-            ends = [len(body[:index].encode(self.codec, "surrogatepass")) for index in range(len(body) + 1)]
-            columns = range(ends[-1] // 2 + 1) if self.width == 2 else sorted({end // self.width for end in ends})
-            found += [(row, column) for column in columns]
+            ends = [len(body[:index].encode(self.codec)) // self.width for index in range(len(body) + 1)]
+            found += [(row, column) for column in ends]
         return found
 
     def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
@@ -99,7 +89,7 @@ class Naive:
 
     def _offset(self, position: tuple[int, int]) -> int:
         before = "".join(self.lines()[: position[0]])
-        return len(before.encode(self.codec, "surrogatepass")) + position[1] * self.width
+        return len(before.encode(self.codec)) + position[1] * self.width
 
 
 def apply_bytes(text: bytes, edits: Sequence[object]) -> bytes:
@@ -119,9 +109,7 @@ def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encod
         naive.replace(first, last, inserted)
         edits = ours.apply([change(first, last, inserted)], version)
         assert apply_bytes(before, edits) == ours.text
-        # Half a surrogate pair becomes U+FFFD. It has the same length in UTF-16, so that later positions stay correct.
-        assert ours.text.decode() == naive.text or "\ufffd" in ours.text.decode()
-        assert len(ours.text.decode().encode("utf-16-le")) == len(naive.text.encode("utf-16-le", "surrogatepass"))
+        assert ours.text.decode() == naive.text
         assert ours.position(ours.size).line + 1 == len(naive.lines())
         assert ours.version == version
 

@@ -20,8 +20,7 @@ def widened(editor: Editor) -> None:
 
 async def opened(editor: Editor, daemon: Daemon, new: str = "3 * r * scale", **plan: object) -> None:
     daemon.plan(**{"fills": [WINDOW.replace("3 * r", new)], "log_prob": -0.1, **plan})
-    await editor.initialize({"automatic": False, "readAhead": False})
-    editor.open(TEXT)
+    await editor.begin(TEXT, automatic=False, readAhead=False)
 
 
 async def test_what_the_model_is_sure_of_near_a_change_is_offered(editor: Editor, daemon: Daemon) -> None:
@@ -49,8 +48,9 @@ async def test_what_the_model_is_not_sure_of_is_not_offered(editor: Editor, daem
 
 
 async def test_where_a_rule_knows_what_follows_the_model_is_not_asked(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize({"automatic": False, "readAhead": False})
-    editor.open(f"import old_name¦\n{ABOVE}keep(old_name, 1)\n{BELOW}show(old_name)\n")
+    await editor.begin(
+        f"import old_name¦\n{ABOVE}keep(old_name, 1)\n{BELOW}show(old_name)\n", automatic=False, readAhead=False
+    )
     editor.delete(len("old_name"))
     editor.type("new_name")
     (edit,) = await asked(editor)

@@ -103,10 +103,6 @@ async def test_each_place_that_the_model_changes_is_an_offer_with_a_probability(
     assert [one.probability for one in found] == [probability(-3.0), probability(-0.5)]
 
 
-async def test_an_unchanged_window_is_no_offer() -> None:
-    assert await written_near(Answers()) == []
-
-
 async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
     engine = Answers()
     await written_near(engine, tuple(PastChange("a.py", f"old {n}", f"new {n}") for n in range(5)))
@@ -168,10 +164,6 @@ async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
 async def test_a_model_that_does_not_answer_is_told_from_one_that_changes_nothing(engine: Answers) -> None:
     with pytest.raises(UnfinishedError):
         await written_near(engine)
-
-
-async def test_what_does_not_fit_is_no_offer() -> None:
-    assert await written_near(Answers("x\n", status="no_valid_fill")) == []
 
 
 async def test_below_a_change_at_the_end_nothing_is_rewritten() -> None:

@@ -64,7 +64,7 @@ async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_
 
 
 async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(
-    editor: Editor, daemon: Daemon, tmp_path: Path
+    editor: Editor, tmp_path: Path
 ) -> None:
     long = f"{'n' * 240}.py"
     for name in ("locked.py", "open.py", long, "other.py"):
@@ -97,15 +97,12 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
 
 async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
-    await editor.initialize()
-    editor.open("def add(a, b):\n    return a + b\n")
+    await editor.begin("def add(a, b):\n    return a + b\n")
     await editor.command("lacuna.refactor", {"recipe": "docstrings", "textDocument": {"uri": editor.uri}})
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
-async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
+async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(editor: Editor, tmp_path: Path) -> None:
     project(tmp_path)
     (tmp_path / "empty.py").touch()
     (tmp_path / "latin.py").write_bytes(b"x = 'caf\xe9'\n")
@@ -126,9 +123,8 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
     assert list(answer["leftOut"]) == [f"{tmp_path / 'made.py'} is generated or holds a credential"]
 
 
-async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("print('a')¦\n")
+async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor) -> None:
+    await editor.begin("print('a')¦\n")
     wanted = {"recipe": "logging", "textDocument": {"uri": editor.uri}}
     editor.refusing = ""
     assert await editor.command("lacuna.refactor", wanted) == {
@@ -188,7 +184,7 @@ async def test_a_refactor_can_be_cancelled_half_way(editor: Editor, daemon: Daem
     ],
 )
 async def test_a_bad_refactor_is_refused_with_a_reason(
-    editor: Editor, daemon: Daemon, tmp_path: Path, arguments: dict[str, Any], said: str
+    editor: Editor, tmp_path: Path, arguments: dict[str, Any], said: str
 ) -> None:
     project(tmp_path)
     await editor.initialize(folder=tmp_path)

@@ -253,8 +253,8 @@ class Inline:
                     await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
                 document = request.document
-                before, standing = document.before(cursor.start, AROUND), document.between(cursor.start, cursor.end)
-                fill = Suggestion(cursor, before, standing, several=request.invoked)
+                standing = document.between(cursor.start, cursor.end)
+                fill = Suggestion(cursor, standing, several=request.invoked)
                 state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
                 return SuggestionMatch(fill, fill.rests(cursor))

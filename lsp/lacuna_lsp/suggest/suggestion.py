@@ -44,8 +44,8 @@ class Suggestion:
     refused it.
     """
 
-    def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
-        """``before`` is the text before the cursor, ``standing`` what the cursor's edit replaces in the document."""
+    def __init__(self, cursor: Edit, standing: bytes, *, several: bool) -> None:
+        """``standing`` is what the cursor's edit replaces in the document."""
         self.id = uuid.uuid4().hex
         self.at = cursor.start
         self.lead = cursor.text.encode()  # what has to stand at ``at`` before anything typed
@@ -58,7 +58,6 @@ class Suggestion:
         self.is_heard = False
         self.is_kept = False
         self.is_answered = False
-        self._before = before[-NEAR:]
         self._typed = standing
         self._is_in_place = True
         self._task: asyncio.Task[None] | None = None
@@ -67,25 +66,17 @@ class Suggestion:
     # --- its place
 
     def follow(self, edit: Edit) -> None:
-        """Follows an edit of the document. One shortly before its place may be undone by another one."""
+        """Follows an edit of the document. One that is near its place ends it."""
         new, end = edit.text.encode(), self.at + len(self._typed)
-        near = self.at - len(self._before)
-        if near <= edit.start and edit.end <= end:
-            self._reach_back(edit.start)
+        if self.at <= edit.start and edit.end <= end:
             self._typed = self._typed[: edit.start - self.at] + new + self._typed[edit.end - self.at :]
-        elif edit.end <= near:
+        elif edit.end <= self.at - NEAR:
             self.at += len(new) - (edit.end - edit.start)
         elif edit.start < end + NEAR:
             self._is_in_place = False
         most = len(self.lead) + NEAR + max((len(text.encode()) for text in self.texts), default=0)
         if len(self._typed) > most:
             self._is_in_place = False  # the user is far from it
-
-    def _reach_back(self, start: int) -> None:
-        """Begins at an offset before its place, where now the text has to stand that it was made for."""
-        if (size := self.at - start) > 0:
-            self._before, part = self._before[:-size], self._before[-size:]
-            self.at, self.lead, self._typed = start, part + self.lead, part + self._typed
 
     def typed(self, cursor: Edit) -> str | None:
         """Returns what was typed from its place to a cursor; None for a cursor elsewhere, and after another edit."""
