@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.diff import num_common, num_common_end
+from lacuna_model.text.diff import common_ends, num_common
 from lacuna_model.text.lines import newline_of, well_formed, within_character
 from lacuna_server.wire.protocol import Edit
 
@@ -223,18 +223,12 @@ def _split(data: bytes) -> list[bytes]:
 
 def without_common_start(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one begin with."""
-    new = edit.text.encode()
-    size = num_common(old, new)
-    while size and (within_character(old, size) or within_character(new, size)):
-        size -= 1
-    return Edit(edit.start + size, edit.end, new[size:].decode())
+    size = num_common(old.decode(), edit.text)
+    return Edit(edit.start + len(edit.text[:size].encode()), edit.end, edit.text[size:])
 
 
 def narrowed(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one share at its ends."""
-    edit = without_common_start(edit, old)
-    old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()
-    size = num_common_end(old, new)
-    while size and within_character(old, len(old) - size):
-        size -= 1
-    return Edit(edit.start, edit.end - size, new[: len(new) - size].decode())
+    first, last = common_ends(old.decode(), edit.text)
+    lead, text, tail = edit.text[:first], edit.text[first : len(edit.text) - last], edit.text[len(edit.text) - last :]
+    return Edit(edit.start + len(lead.encode()), edit.end - len(tail.encode()), text)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from itertools import chain
 
@@ -111,7 +111,7 @@ class NextEdits:
         self._engine = engine
         self._session = session
         self._histories: dict[str, History] = {}
-        self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
+        self._shown: ShownOffer | None = None
         self._dismissed: deque[tuple[str, str, str]] = deque(maxlen=DISMISSED)
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
@@ -119,16 +119,15 @@ class NextEdits:
         history = self._histories.setdefault(after.uri, History())
         history.is_silent = False
         history.stop()
-        taken = next((shown for shown in reversed(self._shown.values()) if _is_taken(shown.offer, before, after)), None)
-        if taken is not None:
-            self._accept(taken, history, after)
+        if self._shown is not None and _is_taken(self._shown.offer, before, after):
+            self._accept(self._shown, history, after)
             return
         history.origin, history.source = None, ""
         history.edited(before, after, edits)
 
     def _accept(self, taken: ShownOffer, history: History, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from."""
-        self._shown.pop(taken.id, None)
+        self._shown = None
         history.erasing = False
         history.remember(document.path, taken.offer.old, taken.offer.new)
         if taken.source != document.uri:
@@ -236,17 +235,15 @@ class NextEdits:
         document = self._session.documents.get(offer.uri)
         if document is None:
             return None
-        shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
-        self._shown[shown.id] = shown
-        while len(self._shown) > MAX_OTHERS:
-            self._shown.popitem(last=False)
-        return shown
+        self._shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
+        return self._shown
 
     def dismiss(self, id: str) -> None:
         """Never offers an edit again, and nothing else until the next edit."""
-        if (shown := self._shown.pop(id, None)) is None:
+        if self._shown is None or self._shown.id != id:
             return
-        self._dismissed.append(shown.offer.key)
+        self._dismissed.append(self._shown.offer.key)
+        self._shown = None
         for history in self._histories.values():
             history.is_silent = True
 

@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tomllib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from tests.lsp.service import Daemon
 
 from lacuna_server.wire.config import Settings
 
-from .conftest import OLD_SERVER, begun
+from .conftest import begun
 from .neovim import AT_ONCE, BIN, PLUGIN, Neovim, running
 
 
@@ -38,22 +36,6 @@ async def test_a_message_wider_than_the_screen_does_not_wait_for_a_key(nvim: Neo
     assert await nvim.request("nvim_get_mode") == {"mode": "n", "blocking": False}
     assert f"{name} is not modifiable" in await nvim.lua("return vim.fn.execute('messages')")
     assert await nvim.saved(file) == "a = <<fill>>\n"
-
-
-def test_the_plugin_has_the_version_of_the_package() -> None:
-    version = tomllib.loads((PLUGIN.parents[1] / "pyproject.toml").read_text())["project"]["version"]
-    assert f"M.VERSION = '{version}'" in (PLUGIN / "lua/lacuna/server.lua").read_text()
-
-
-async def test_a_server_that_is_older_than_the_plugin_is_reported(daemon: Daemon, tmp_path: Path) -> None:
-    command = ", ".join(f"[[{word}]]" for word in (sys.executable, "-c", OLD_SERVER))
-    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ cmd = {{ {command} }} }})") as nvim:
-        (tmp_path / "code.py").write_text("value = \n")
-        await nvim.command("edit code.py")
-        await nvim.told("the language server is of version 0.0.9, older than the plugin")
-        await nvim.wait("Lacuna: ready")
-        await nvim.command("checkhealth lacuna")
-        await nvim.wait("WARNING the language server is of version 0.0.9")
 
 
 async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: Path) -> None:

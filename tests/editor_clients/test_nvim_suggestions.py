@@ -219,10 +219,9 @@ async def test_keys_that_come_at_once_accept_what_is_left_of_a_suggestion_if_it_
 
 
 async def test_nothing_is_suggested_while_a_macro_is_recorded(nvim: Neovim) -> None:
-    await nvim.start("code.py", "a\nb\n", keys="qqA = ")
-    await nvim.keys("<M-\\>")
-    await nvim.keys("1<Esc>qj@q")
-    await nvim.wait_lines("a = 1", "b = 1")
+    await nvim.start("code.py", "a\nb\n", keys="qqA<Tab>= ")
+    await nvim.keys("<M-\\><Tab>1<Esc>qj@q")
+    await nvim.wait_lines("a   =   1", "b   =   1")
     await nvim.keys("o")
     await nvim.wait_ghost("filled")
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from lacuna_lsp.commands import COMMANDS
-from lacuna_server.wire.config import Settings, properties
+from lacuna_server.wire.config import Settings
 
 from .vscode import CLIENT, EXTENSION, MANIFEST, ROOT
 
@@ -80,23 +80,6 @@ def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:
     defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
     assert defaults.pop("command") == ["lacuna-lsp"]
     assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
-
-
-LIMITS = ("type", "minimum", "maximum", "pattern", "enum")
-
-
-@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.encode_name)
-def test_a_setting_has_the_servers_limits(field: msgspec.structs.FieldInfo) -> None:
-    ours = MANIFEST["contributes"]["configuration"]["properties"][f"lacuna.{field.encode_name}"]
-    about = properties(Settings)[field.name]
-    either = about.get("anyOf", [about])
-    wanted = {name: value for kind in either for name, value in kind.items() if name in LIMITS}
-    if len(either) > 1:
-        wanted["type"] = [kind["type"] for kind in either]
-    found = {name: value for name, value in ours.items() if name in wanted or name in LIMITS[1:]}
-    if "enum" in wanted:
-        found["enum"].sort()
-    assert found == wanted
 
 
 def test_commands_of_the_server_can_be_chosen_only_while_it_runs() -> None:

@@ -7,45 +7,8 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from tests.lsp.editor import CODECS
 
-from lacuna_lsp.document import (
-    MAX_EDITS,
-    ClientDocument,
-    Encoding,
-    byte_column,
-    client_column,
-)
+from lacuna_lsp.document import MAX_EDITS, ClientDocument, Encoding
 from lacuna_model.core.errors import RequestError
-
-ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
-lines = st.text(st.sampled_from("ab\t ä€\ufeff😀👩‍👧\u2028\x0c\u0301\U0010ffff"), max_size=12)
-
-
-def units(text: str, encoding: Encoding) -> int:
-    """The number of code units, counted naively for every character."""
-    width = {"utf-8": lambda c: len(c.encode()), "utf-16": lambda c: 1 + (ord(c) > 0xFFFF), "utf-32": lambda c: 1}
-    return sum(width[encoding](character) for character in text)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@given(line=lines)
-def test_every_column_between_characters_is_converted_there_and_back(encoding: Encoding, line: str) -> None:
-    for index in range(len(line) + 1):
-        character, column = units(line[:index], encoding), len(line[:index].encode())
-        assert byte_column(line.encode(), character, encoding) == column
-        assert client_column(line.encode(), column, encoding) == character
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@given(line=lines, character=st.integers(0, 60))
-def test_any_client_column_maps_to_a_character_boundary_in_the_line(
-    encoding: Encoding, line: str, character: int
-) -> None:
-    column = byte_column(line.encode(), character, encoding)
-    before = line.encode()[:column].decode()
-    assert units(before, encoding) <= character
-    rest = line[len(before) :]
-    assert not rest or units(before + rest[0], encoding) > character
-
 
 AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 PIECES = ("a", "bc", "\n", "\r\n", "\r", "\t", "ä", "😀", "\u2028", "\x0c", "\ufeff", "")
@@ -111,6 +74,9 @@ def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encod
         assert apply_bytes(before, edits) == ours.text
         assert ours.text.decode() == naive.text
         assert ours.position(ours.size).line + 1 == len(naive.lines())
+        for row, column in naive.positions():
+            place = types.Position(row, column)
+            assert ours.position(ours.offset(place)) == place
         assert ours.version == version
 
 

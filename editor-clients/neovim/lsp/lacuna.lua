@@ -19,9 +19,6 @@ return {
       params.initializationOptions = settings
     end
   end,
-  on_init = function(client)
-    require('lacuna.server').compare(client)
-  end,
   capabilities = {
     textDocument = { inlineCompletion = { dynamicRegistration = false } },
     workspace = {

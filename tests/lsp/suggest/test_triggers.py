@@ -59,8 +59,3 @@ def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown:
 )
 def test_what_is_cut(text: str, lines: tuple[float, ...], words: Words, at_least: float, shown: str) -> None:
     assert sure_part(text, lines, words, at_least) == shown
-
-
-def test_what_is_typed_counts_as_right() -> None:
-    assert sure_part(TEXT, LINES, WORDS, 0.7, typed=len("total(first")) == "total(first, second)"
-    assert sure_part(TEXT, LINES, WORDS, 0.4, typed=len("total(first, second)\n")) == TEXT
