@@ -242,10 +242,6 @@ def size(folder: Path) -> int:
 
 def reason(said: Sequence[str], code: int) -> str:
     """Why pip, uv or venv failed, in one line without passwords of addresses."""
-    return PASSWORDS.sub("", _reason(said, code))
-
-
-def _reason(said: Sequence[str], code: int) -> str:
     text = "\n".join(said)
     if "ensurepip is not" in text:
         return "this Python has no venv: install the package python3-venv of your system, or uv"
@@ -253,9 +249,10 @@ def _reason(said: Sequence[str], code: int) -> str:
         return "no space left on the disk; free some"
     if any(sign in text for sign in ("Retrying (", "error sending request", "dns error", "tunnel error")):
         proxy = next((os.environ[name] for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), "")
-        return UNREACHED + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
+        return UNREACHED + (f" by the proxy {PASSWORDS.sub('', proxy)} (HTTPS_PROXY)" if proxy else "")
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     line = (errors or list(said) or [f"the installation ended with code {code}"])[-1].removeprefix("lacuna: ")
+    line = PASSWORDS.sub("", line)
     return line if len(line) <= LONGEST else line[:LONGEST] + "..."
 
 

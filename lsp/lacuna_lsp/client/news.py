@@ -61,31 +61,27 @@ class LoadingProgress:
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
         self._heard = news
-        self._notify()
+        self.notify()
         self._news.put_nowait(news)
 
     def answered(self, nothing: str) -> None:
         """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
         before, self._nothing = self._nothing, nothing
         if nothing or before:
-            self._notify(nothing)
+            self.notify(nothing)
 
     def withheld(self, held: bool) -> None:
         """Takes whether the last suggestion was held back as unsure, for the same clients."""
         if held != self._held:
             self._held = held
-            self._notify()
-
-    def configured(self) -> None:
-        """Takes in that the settings have changed, for the same clients."""
-        self._notify()
+            self.notify()
 
     def snoozed(self) -> None:
         """Takes in that suggestions are snoozed or go on, for the same clients, which are told of its end, too."""
         self.close()
         if seconds := self._session.snoozed_s:
-            self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self._notify)
-        self._notify()
+            self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self.notify)
+        self.notify()
 
     def close(self) -> None:
         """Tells of no end of a snooze any more."""
@@ -98,7 +94,7 @@ class LoadingProgress:
         on = {"enabled": settings.enabled, "automatic": settings.automatic, "snoozedS": self._session.snoozed_s}
         return {**self._heard.status(), **on, "nothing": self._nothing, "held": int(self._held)}
 
-    def _notify(self, nothing: str = "") -> None:
+    def notify(self, nothing: str = "") -> None:
         """Sends the state; ``nothing`` is told once, with the answer that it is about."""
         if hears_status(self._server.client_capabilities):
             self._server.protocol.notify(STATUS, {**self.status(), "nothing": nothing})

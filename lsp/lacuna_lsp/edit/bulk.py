@@ -1,7 +1,6 @@
 """Edits of many places, proposed in a preview."""
 
 import asyncio
-import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
 from lacuna_lsp.client.news import Report
-from lacuna_lsp.client.settings import confirms_edits, versions_edits
+from lacuna_lsp.client.settings import confirms_edits
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.server import Server
@@ -61,7 +60,7 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
             return {"status": "declined"}
         reason = _stale(ls, changes)
     if not reason:
-        edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
+        edit = workspace_edit(changes, preview=confirm and confirms_edits(ls.client_capabilities))
         metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
         answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
         if answer.applied:
@@ -90,41 +89,26 @@ async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -
     return await ls.ask(message, [APPLY, "Cancel"]) == APPLY
 
 
-def workspace_edit(
-    changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
-) -> types.WorkspaceEdit:
-    """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
-    if not versions_edits(client):
-        return types.WorkspaceEdit(changes={change.document.uri: _plain(change) for change in changes})
-    if not (confirm and confirms_edits(client)):
-        return types.WorkspaceEdit(document_changes=[_edit(change, _plain(change)) for change in changes])
+def workspace_edit(changes: Sequence[DocumentEdits], *, preview: bool) -> types.WorkspaceEdit:
+    """Returns the edits as the client gets them; ``preview`` asks it to let the user confirm each of them."""
     annotations: dict[str, types.ChangeAnnotation] = {}
-    edits = []
-    for change in changes:
-        annotated = []
-        for plain, planned in zip(_plain(change), change.edits, strict=True):
-            name = f"{len(annotations)}"
-            line = plain.range.start.line + 1
-            annotations[name] = types.ChangeAnnotation(
-                label=planned.label or f"line {line}", needs_confirmation=True, description=change.document.path
-            )
-            annotated.append(types.AnnotatedTextEdit(name, plain.range, plain.new_text))
-        edits.append(_edit(change, annotated))
-    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations)
 
+    def made(document: ClientDocument, planned: PlannedEdit) -> types.TextEdit | types.AnnotatedTextEdit:
+        span = document.span(planned.start, planned.end)
+        if not preview:
+            return types.TextEdit(span, planned.new_text)
+        name, label = f"{len(annotations)}", planned.label or f"line {span.start.line + 1}"
+        annotations[name] = types.ChangeAnnotation(label, needs_confirmation=True, description=document.path)
+        return types.AnnotatedTextEdit(name, span, planned.new_text)
 
-def _plain(change: DocumentEdits) -> list[types.TextEdit]:
-    document = change.document
-    return [types.TextEdit(document.span(edit.start, edit.end), edit.new_text) for edit in change.edits]
-
-
-def _edit(change: DocumentEdits, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
-    identifier = types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version)
-    return types.TextDocumentEdit(identifier, list(edits))
-
-
-# While places are looked for, their number is reported each time that so many more are found.
-REPORTED = 100
+    edits = [
+        types.TextDocumentEdit(
+            types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version),
+            [made(change.document, planned) for planned in change.edits],
+        )
+        for change in changes
+    ]
+    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations or None)
 
 
 def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
@@ -191,13 +175,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
     Files that are not open and may not be written are left out.
     """
     ls.inline.hide()
-    loop, counted = asyncio.get_running_loop(), itertools.count(1)
-
-    def found_one() -> None:
-        if (number := next(counted)) % REPORTED == 0:
-            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
-
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0
