@@ -133,7 +133,8 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(newer: Path) -> None:
     assert told == f"--torch-backend auto --only-binary :all: --find-links {newer} {AGAIN}"
 
 
-def test_pip_installs_where_it_gets_packages_from_another_place(newer: Path) -> None:
+def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(newer: Path) -> None:
+    """Where pip gets packages from another place it installs them, by its own settings: uv would have to be told."""
     make_program_wheel(newer, "uv", UV)
     is_set_up(newer, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL="https://me:secret@127.0.0.1:9/one")
     assert not (newer.with_name("into") / "venv/uv").exists()
