@@ -1,18 +1,16 @@
 """The command ``lacuna-lsp``, or ``python -I -m lacuna_lsp``: selects transport and engine, and writes the log file."""
 
 import argparse
-import asyncio
 import contextlib
 import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.metadata import version
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from lacuna_lsp import transport
+from lacuna_lsp.client import opening
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.atomic import PRIVATE
 from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start, log_path
@@ -26,19 +24,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until the client ends the conversation; returns LSP's exit code, 0 after a proper shutdown."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.version:
+        from importlib.metadata import version
+
+        print(version("lacuna-code"))
+        return 0
     try:
         configure_log(options.log_level)
     except RequestError as error:
         parser.error(str(error))
     locate = _engine_at(options.engine)
     try:
+        if options.unix is None and options.ws is None:
+            stdin = opening.Opened(sys.stdin.buffer)
+            if options.engine is None:
+                opening.start_engine(stdin.message)
+        import asyncio  # while the engine starts
+
+        from lacuna_lsp import transport
+
         if options.unix is not None:
             asyncio.run(transport.serve_unix(locate, options.unix))
         elif options.ws is not None:
             token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
             asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin, token))
         else:
-            return asyncio.run(transport.serve_stdio(locate))
+            return asyncio.run(transport.serve_stdio(locate, stdin))
     except KeyboardInterrupt:
         return 130
     except OSError as error:
@@ -49,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna-lsp", description="The language server of Lacuna.")
-    parser.add_argument("--version", action="version", version=version("lacuna-code"))
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
     transports = parser.add_mutually_exclusive_group()
     transports.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
     transports.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket that only you can open")

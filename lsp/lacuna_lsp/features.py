@@ -50,6 +50,7 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
 def shutdown(ls: Server, params: None) -> None:
     """Records the request to shut down."""
     ls.shut_down = True
+    ls.inline.calmness.save()
 
 
 def end(ls: Server, params: None) -> None:
@@ -167,7 +168,10 @@ async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
     invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
-    shown = await ls.next_edits.offer(document, params.position.line, invoked=invoked, others=context.other_documents)
+    told = {one.range.start.line: one.message for one in context.diagnostics}
+    shown = await ls.next_edits.offer(
+        document, params.position.line, invoked=invoked, others=context.other_documents, told=told
+    )
     return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
 

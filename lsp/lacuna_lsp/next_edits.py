@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
@@ -147,10 +147,12 @@ class NextEdits:
         *,
         invoked: bool = False,
         others: bool = False,
+        told: Mapping[int, str] | None = None,
     ) -> ShownOffer | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
         ``invoked``: the user has asked for it. ``others``: it may be one of another open document of the language.
+        ``told`` are messages of compilers and linters by line.
         """
         settings, history = self._session.settings, self._histories.get(document.uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
@@ -164,7 +166,7 @@ class NextEdits:
             return None
         where, source = history.where(document.uri), history.source or document.uri
         began, version = time.monotonic(), document.version
-        found = await self._find(document, change, history)
+        found = await self._find(document, change, history, told)
         if self._session.is_stale(document, version):
             return None
         kept = self._not_dismissed(found, row)
@@ -204,12 +206,16 @@ class NextEdits:
         finally:
             task.cancel()
 
-    async def _find(self, document: ClientDocument, change: RecentChange, history: History) -> list[Offer]:
+    async def _find(
+        self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] | None
+    ) -> list[Offer]:
         """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
         where, text, past = history.where(document.uri), document.text.decode(), history.past
         least = ELSEWHERE if where == "elsewhere" else SURE
         try:
-            return await asyncio.to_thread(offers, change, document.uri, text, past, where=where, least=least)
+            return await asyncio.to_thread(
+                offers, change, document.uri, text, past, where=where, least=least, told=told
+            )
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []

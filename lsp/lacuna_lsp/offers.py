@@ -7,7 +7,8 @@ separate its right ones from others.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -17,16 +18,18 @@ from lsprotocol import types
 from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
+from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.renames import Where
-from lacuna_model.next_edit.tokens import KINDS, TokenizedText
+from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import common_ends
-from lacuna_model.text.lines import lines_of
+from lacuna_model.text.lines import line_starts, lines_of
 from lacuna_server.wire.protocol import ServiceError
 
 ACCEPTED = "lacuna.acceptedEdit"
+ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
 _TINY = re.compile(r"[\s)\]}>;,'\"`]*")
 ROWS = 12  # lines below the change that are rewritten
@@ -99,18 +102,29 @@ def offers(
     *,
     where: Where,
     least: float = SURE,
+    told: Mapping[int, str] | None = None,
 ) -> list[Offer]:
     """Returns the places of a text that follow a change, as offers in order.
 
     ``where`` says how the text belongs to the change. Nothing is offered that reverts one of the ``past`` changes.
+    ``told`` are messages of compilers and linters by line: one that names what was exchanged makes its line likelier.
     What stands in strings and in comments is offered apart from the code beside it.
     """
     tokens = change.new if where == "here" else TokenizedText(text)
-    found = candidates(change, tokens, where=where)
+    found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
     picked = chosen(found if where == "here" else outside_change(change, tokens, found), least)
     made = [one for kind in KINDS for one in _lines(uri, text, [own for own in picked if own.kind == kind])]
     made.sort(key=lambda offer: offer.row)
     return [offer for offer in made if is_worth(offer) and not reverts(offer, past)]
+
+
+def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
+    """Returns a candidate with the odds that a message about its line gives it."""
+    message = told.get(len(line_starts(text[: one.place.start])) - 1, "") if told else ""
+    names = [name for name in one.place.pattern.literals if is_name(name) and len(name) > 1]
+    if not any(re.search(rf"\b{re.escape(name)}\b", message) for name in names):
+        return one
+    return replace(one, probability=with_odds(one.probability, ODDS_OF_MESSAGE))
 
 
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:

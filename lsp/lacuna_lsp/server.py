@@ -60,6 +60,7 @@ class Server(LanguageServer):
 
     async def close(self) -> None:
         """Ends the session after the client has disconnected."""
+        self.inline.calmness.save()
         self.inline.left_for("")
         self.loading.close()
         for task in self._tasks:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from lacuna_model.hub.atomic import ANSWERS
+
 from .editor import Editor, connected
 from .service import Daemon
 
@@ -19,9 +21,10 @@ def shared_daemon() -> Iterator[Daemon]:
 
 @pytest.fixture
 def daemon(shared_daemon: Daemon) -> Daemon:
-    """The shared service, with a default script and an empty log."""
+    """The shared service, with a default script, an empty log, and no answers to earlier suggestions."""
     shared_daemon.plan()
     (shared_daemon.folder / "log.jsonl").unlink(missing_ok=True)
+    (Path(shared_daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS).unlink(missing_ok=True)
     return shared_daemon
 
 

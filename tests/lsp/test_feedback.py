@@ -1,9 +1,14 @@
+import json
 import re
 import urllib.request
+from pathlib import Path
 
+import pytest
 from lsprotocol import types
 
-from .editor import Editor, until
+from lacuna_model.hub.atomic import ANSWERS
+
+from .editor import Editor, connected, until
 from .service import Daemon
 
 
@@ -20,6 +25,13 @@ def rejected(daemon: Daemon, before: dict[str, int]) -> int:
 
 def as_json(editor: Editor, item: types.InlineCompletionItem) -> object:
     return editor.client.protocol._converter.unstructure(item)
+
+
+def kept(daemon: Daemon) -> object:
+    """The answers that are kept on the machine, in a file for this user alone."""
+    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
+    assert file.stat().st_mode & 0o777 == 0o600
+    return json.loads(file.read_text())
 
 
 async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
@@ -83,11 +95,40 @@ async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(edit
     assert rejected(daemon, before) == 0
 
 
-async def test_typing_something_else_is_a_rejection(editor: Editor, daemon: Daemon) -> None:
+async def test_a_refusal_is_one_answer_which_is_kept_when_the_editor_goes(
+    language_server: Path, daemon: Daemon
+) -> None:
     before = counted(daemon)
-    daemon.plan(fills=["first(words)"])
-    await editor.begin()
-    assert await editor.suggest() == ["first(words)"]
-    editor.type("other")
-    await editor.suggest()
-    await until(lambda: rejected(daemon, before) == 1)
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first(words)", "second(words)", "third(words)"])
+        await editor.begin()
+        items = await editor.items(invoked=True)
+        for item in items:
+            editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": as_json(editor, item)})
+        editor.type("x\ny = ")
+        daemon.plan(fills=["first(words)"])
+        assert await editor.suggest() == ["first(words)"]
+        editor.type("other")
+        await editor.suggest()
+        await until(lambda: rejected(daemon, before) == len(items) + 1 == 4)
+    assert kept(daemon) == {"python in line": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(("end", "answer"), [("accepted", 1.0), ("left", 0.5), ("typed over", 0.5)])
+async def test_a_suggestion_that_is_taken_word_by_word_is_one_answer(
+    language_server: Path, daemon: Daemon, end: str, answer: float
+) -> None:
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first second third fourth"])
+        await editor.begin()
+        (item,) = await editor.items()
+        for length in (5, 12, 18):
+            taken = {"item": as_json(editor, item), "acceptedLength": length}
+            editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", taken)
+        if end == "accepted":
+            assert item.command is not None
+            await editor.command(item.command.command, *(item.command.arguments or ()))
+        if end == "typed over":
+            editor.type("first other")
+            await editor.suggest()
+    assert kept(daemon) == {"python in line": [answer]}

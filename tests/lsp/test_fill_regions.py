@@ -90,3 +90,17 @@ async def test_a_suggestion_in_the_same_document_does_not_end_a_fill(editor: Edi
     assert await editor.suggest() == ["filled"]
     assert (await filling)["status"] == "applied"
     assert editor.edited() == "value = \nother = filled\n"
+
+
+async def test_a_client_without_versioned_edits_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
+    def without_workspace_edit(capabilities: types.ClientCapabilities) -> None:
+        assert capabilities.workspace is not None
+        capabilities.workspace.workspace_edit = None
+
+    await editor.initialize(change=without_workspace_edit)
+    editor.open("a = <<fill>>\n")
+    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    edit = editor.applied[0].edit
+    assert edit.document_changes is None
+    assert edit.changes is not None
+    assert [change.new_text for change in edit.changes[editor.uri]] == ["filled"]

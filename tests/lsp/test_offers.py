@@ -55,6 +55,19 @@ def test_what_was_just_done_is_not_undone() -> None:
     assert offered(old, new, (accepted,)) == []
 
 
+def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enough() -> None:
+    uses = "".join(f"shown_{n} = draw_{n}(rows, {n})\nother_{n} = make_{n}(cols_{n})\n" for n in range(8))
+    old = "total = count(rows)\n" + FILLER + uses
+    new = old.replace("count(rows)", "count(lines)", 1)
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1))
+
+    def rows(told: dict[int, str]) -> list[int]:
+        return [one.row for one in offers(change, "file:///a", new, (), where="here", told=told)]
+
+    assert rows({}) == rows({15: "undefined name 'cols_1'"}) == []
+    assert rows({15: "undefined name 'rows'"}) == [15]
+
+
 @pytest.mark.parametrize("language", ["", "python"], ids=["by the line", "by the tree"])
 def test_a_name_in_a_string_is_an_offer_of_its_own(language: str) -> None:
     uses = "check(old_codec, 'old_codec')\nshow(old_codec)  # by old_codec\n"

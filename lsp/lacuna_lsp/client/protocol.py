@@ -93,10 +93,14 @@ class SignaturesParams:
 
 @attrs.define
 class InlineEditContext:
-    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document."""
+    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document.
+
+    ``diagnostics`` are what compilers and linters report in the document now.
+    """
 
     trigger_kind: int = 2
     other_documents: bool = False
+    diagnostics: list[types.Diagnostic] = attrs.field(factory=list)
 
 
 @attrs.define

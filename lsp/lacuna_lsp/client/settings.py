@@ -46,10 +46,16 @@ def has_configuration(client: ClientCapabilities) -> bool:
     return client.workspace is not None and bool(client.workspace.configuration)
 
 
+def versions_edits(client: ClientCapabilities) -> bool:
+    """Whether the client accepts edits for a given version of a document."""
+    edit = client.workspace.workspace_edit if client.workspace is not None else None
+    return edit is not None and bool(edit.document_changes)
+
+
 def confirms_edits(client: ClientCapabilities) -> bool:
     """Whether the client can ask the user to confirm single edits before it applies them."""
     edit = client.workspace.workspace_edit if client.workspace is not None else None
-    return edit is not None and bool(edit.document_changes) and edit.change_annotation_support is not None
+    return versions_edits(client) and edit is not None and edit.change_annotation_support is not None
 
 
 EDITOR = "the editor"

@@ -1,6 +1,7 @@
 """Edits of many places, proposed in a preview."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
 from lacuna_lsp.client.news import Report
-from lacuna_lsp.client.settings import confirms_edits
+from lacuna_lsp.client.settings import confirms_edits, versions_edits
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.server import Server
@@ -60,7 +61,7 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
             return {"status": "declined"}
         reason = _stale(ls, changes)
     if not reason:
-        edit = workspace_edit(changes, preview=confirm and confirms_edits(ls.client_capabilities))
+        edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
         metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
         answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
         if answer.applied:
@@ -89,8 +90,11 @@ async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -
     return await ls.ask(message, [APPLY, "Cancel"]) == APPLY
 
 
-def workspace_edit(changes: Sequence[DocumentEdits], *, preview: bool) -> types.WorkspaceEdit:
-    """Returns the edits as the client gets them; ``preview`` asks it to let the user confirm each of them."""
+def workspace_edit(
+    changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
+) -> types.WorkspaceEdit:
+    """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
+    preview = confirm and confirms_edits(client)
     annotations: dict[str, types.ChangeAnnotation] = {}
 
     def made(document: ClientDocument, planned: PlannedEdit) -> types.TextEdit | types.AnnotatedTextEdit:
@@ -101,6 +105,14 @@ def workspace_edit(changes: Sequence[DocumentEdits], *, preview: bool) -> types.
         annotations[name] = types.ChangeAnnotation(label, needs_confirmation=True, description=document.path)
         return types.AnnotatedTextEdit(name, span, planned.new_text)
 
+    if not versions_edits(client):
+        plain = {
+            change.document.uri: [
+                types.TextEdit(change.document.span(one.start, one.end), one.new_text) for one in change.edits
+            ]
+            for change in changes
+        }
+        return types.WorkspaceEdit(changes=plain)
     edits = [
         types.TextDocumentEdit(
             types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version),
@@ -109,6 +121,10 @@ def workspace_edit(changes: Sequence[DocumentEdits], *, preview: bool) -> types.
         for change in changes
     ]
     return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations or None)
+
+
+# While places are looked for, their number is reported each time that so many more are found.
+REPORTED = 100
 
 
 def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
@@ -175,7 +191,13 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
     Files that are not open and may not be written are left out.
     """
     ls.inline.hide()
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    loop, counted = asyncio.get_running_loop(), itertools.count(1)
+
+    def found_one() -> None:
+        if (number := next(counted)) % REPORTED == 0:
+            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
+
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0

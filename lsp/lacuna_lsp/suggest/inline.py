@@ -16,7 +16,7 @@ from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
-from lacuna_lsp.suggest.pace import Debounce
+from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
 from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
@@ -37,6 +37,7 @@ PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that tak
 # had to do without the whole context.
 REST_S, SHORT_REST_S = 0.5, 0.02
 _LATE = "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy"
+ANSWERS: dict[FeedbackKind, float] = {"accepted": TAKEN, "partly_accepted": PART, "rejected": REFUSED}
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
@@ -91,6 +92,7 @@ class Inline:
         self._engine = engine
         self._session = session
         self._debounce = Debounce()
+        self.calmness = Calmness(users_file())
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -200,6 +202,7 @@ class Inline:
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
+            self._answered(refused[0], REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -230,10 +233,14 @@ class Inline:
         return suggestion.sure_rests(cursor, self._at_least(state, suggestion))
 
     def _at_least(self, state: DocumentState, suggestion: Suggestion) -> float:
-        """Which probability shows a suggestion unasked; its odds are half in a line where one was refused."""
+        """Which probability shows a suggestion unasked: that of the dial, moved by the person's answers.
+
+        The odds of a suggestion are half in a line where one was refused.
+        """
         settings = self._session.settings
         at_least = AT_LEAST[settings.suggest] if settings.min_confidence is None else settings.min_confidence
-        return with_odds(at_least, 2 if state.follows_refusal(suggestion) else 1)
+        odds = self.calmness.odds(suggestion.kind)
+        return with_odds(at_least, (2 if state.follows_refusal(suggestion) else 1) / odds)
 
     def _is_off(self, request: Request) -> str:
         """Why nothing is suggested unasked at a place; "" where something is."""
@@ -250,11 +257,11 @@ class Inline:
             if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
                 state.end_fill()
                 if self._session.settings.debounce and not request.invoked:
-                    await asyncio.sleep(self._debounce.delay() / 1e3)
+                    await asyncio.sleep(self.calmness.wait_ms(self._debounce.delay()) / 1e3)
                 self.counts.asked += 1
                 document = request.document
                 standing = document.between(cursor.start, cursor.end)
-                fill = Suggestion(cursor, standing, several=request.invoked)
+                fill = Suggestion(cursor, standing, _kind(document, cursor), several=request.invoked)
                 state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
                 return SuggestionMatch(fill, fill.rests(cursor))
@@ -342,10 +349,17 @@ class Inline:
         self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
+                if kind in ANSWERS and not suggestion.is_answered:
+                    self._answered(suggestion, ANSWERS[kind])
                 if kind in ("accepted", "rejected"):
                     state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
+
+    def _answered(self, suggestion: Suggestion, answer: float) -> None:
+        """Takes in what became of a suggestion: one answer, also where it is taken part by part."""
+        self.calmness.answered(suggestion.kind, answer, again=suggestion.is_partly_taken)
+        suggestion.is_partly_taken |= answer == PART
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
         self._rejected += [self._key(state, suggestion, index) for index in indices]
@@ -360,6 +374,12 @@ def _quoted(told: ToldSignature, path: str) -> Snippet:
     """What a language server says of a name, as the model reads it."""
     text = "".join(f"{line.rstrip()}\n" for line in told.text.strip().splitlines()[:MAX_TOLD_LINES])
     return Snippet(path, text[:MAX_TOLD_CHARACTERS], f"what {told.server} says of `{told.name}`", 1.0)
+
+
+def _kind(document: ClientDocument, cursor: Edit) -> str:
+    """What a person's answers to a suggestion are kept under: a language, and whether a line begins with it."""
+    line = document.before(cursor.start, AROUND).rpartition(b"\n")[2]
+    return f"{min(document.languages, default='')} {'in line' if line.strip() else 'line start'}"
 
 
 def _cursor(request: Request) -> Edit:

@@ -40,15 +40,16 @@ class Suggestion:
     in requests and feedback. ``several`` means that the engine was asked for several candidates. ``lines`` and
     ``words`` say how likely the first text is right up to the end of each. ``why`` says why there is no text, where
     there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
-    ``is_kept`` whether it has texts to show, or has ended with none. ``is_answered`` says that the user has taken or
-    refused it.
+    ``is_kept`` whether it has texts to show, or has ended with none. ``is_partly_taken`` says that the user has taken a
+    part of it, ``is_answered`` that they have taken or refused it.
     """
 
-    def __init__(self, cursor: Edit, standing: bytes, *, several: bool) -> None:
-        """``standing`` is what the cursor's edit replaces in the document."""
+    def __init__(self, cursor: Edit, standing: bytes, kind: str = "", *, several: bool) -> None:
+        """``standing`` is what the cursor's edit replaces in the document, ``kind`` its language and place."""
         self.id = uuid.uuid4().hex
         self.at = cursor.start
         self.lead = cursor.text.encode()  # what has to stand at ``at`` before anything typed
+        self.kind = kind
         self.several = several
         self.texts: tuple[str, ...] = ()
         self.lines: tuple[float, ...] = ()
@@ -57,6 +58,7 @@ class Suggestion:
         self.written = ""
         self.is_heard = False
         self.is_kept = False
+        self.is_partly_taken = False
         self.is_answered = False
         self._typed = standing
         self._is_in_place = True

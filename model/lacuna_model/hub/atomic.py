@@ -22,6 +22,9 @@ import platformdirs
 
 from lacuna_model.core.errors import RequestError
 
+# What a person did with suggestions, in the state folder.
+ANSWERS = "answers.json"
+
 Kind = Literal["cache", "config", "state", "log"]
 _FOLDERS = {
     "cache": platformdirs.user_cache_path,

@@ -20,7 +20,7 @@ import lacuna_server
 from lacuna_model.commands import output
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub import models
-from lacuna_model.hub.atomic import user_folder
+from lacuna_model.hub.atomic import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
 from lacuna_server.cli import serve
 from lacuna_server.cli.doctor import as_text, line_seconds
@@ -239,7 +239,7 @@ def _places() -> list[Path]:
     """
     cached = [models.cache_dir() / name for name in CACHED]
     state = user_folder("state")
-    return [*cached, journal.state_folder(), state / "run", user_folder("log")]
+    return [*cached, journal.state_folder(), state / "run", state / ANSWERS, user_folder("log")]
 
 
 def _remove(one: Path) -> None:
