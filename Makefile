@@ -3,7 +3,8 @@
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
 # make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
 # make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist, for each platform
-# make release all of these with checksums, in dist/release
+# make release all of these with checksums and notes, in dist/release, if their versions agree
+# make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,7 +25,7 @@ NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check wheels neovim vscode release clean
+.PHONY: demo test check wheels neovim vscode release screencast clean
 
 demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
@@ -55,10 +56,11 @@ vscode: wheels $(VSCODE)/node_modules
 release:
 	rm -rf dist $(VSCODE)/dist
 	$(MAKE) --no-print-directory neovim vscode
-	mkdir dist/release
-	cp dist/lacuna_code-*.whl $(VSCODE)/dist/lacuna-*.vsix dist/release
-	tar -czf dist/release/lacuna.nvim.tar.gz -C dist lacuna.nvim
-	cd dist/release && sha256sum * > SHA256SUMS
+	$(BIN)/python editor-clients/release.py $(CURDIR)
+
+screencast: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
+	$(BIN)/lacuna models pull
+	PYTHONPATH=. $(BIN)/python editor-clients/screencast.py
 
 check: $(VENV)/.installed-test $(VENV)/.stylua $(VSCODE)/node_modules
 	$(BIN)/ruff check

@@ -141,6 +141,10 @@ class VSCode:
             states = await self.page.evaluate("states")
             pytest.fail(f"the screen shows {await self.screen()}, not {list(lines)}; the status was {states}")
 
+    async def contains(self, text: str) -> None:
+        """Wait until the editor shows this text somewhere."""
+        await self.page.wait_for_function(f"text => ({SCREEN})().join('\\n').includes(text)", arg=text)
+
     async def status(self, state: str) -> None:
         """Wait until the status bar shows this state of the engine."""
         await expect(self.page.locator(STATUS)).to_have_attribute(
@@ -311,6 +315,7 @@ async def running(
     environment: Mapping[str, str],
     *,
     settings: Mapping[str, object] = {},
+    size: ViewportSize = WINDOW,
 ) -> AsyncIterator[VSCode]:
     """Run VS Code with the extension. ``settings`` are added to those in ``QUIET``; None leaves one out."""
     if not (NODE.exists() and EXTENSION.exists()):
@@ -323,7 +328,7 @@ async def running(
         shutil.copytree(installed(), folder / "extensions")
     async with serving(folder, environment) as (url, pid), async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = await browser.new_page(viewport=WINDOW)
+        page = await browser.new_page(viewport=size)
         page.set_default_timeout(PATIENCE_MS)
         code = VSCode(page, workspace, folder / "data", settings, pid)
         code.configure()
