@@ -90,6 +90,13 @@ async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_
         await nvim.wait("The connection to the engine broke; it is tried again (1).")
 
 
+async def test_a_command_right_after_the_start_waits_for_the_language_server(alone: Neovim) -> None:
+    (alone.folder / "code.py").write_text("ä = <<fill>>\n")
+    await alone.command("edit code.py | Lacuna fill")
+    await alone.told("Lacuna: the language server is starting, this goes on then")
+    await alone.wait_lines("ä = filled")
+
+
 async def test_settings_reach_the_server_from_the_beginning_and_unknown_ones_are_reported(
     daemon: Daemon, tmp_path: Path
 ) -> None:

@@ -6,18 +6,16 @@ require('lacuna.server').check_once()
 ---@type vim.lsp.Config
 return {
   cmd = require('lacuna.setup').command(),
-  -- Neovim gives all buffers without a name the same URI, so that a server cannot tell them apart.
-  root_dir = function(buf, start)
-    if vim.api.nvim_buf_get_name(buf) ~= '' then
-      start(vim.fs.root(buf, { '.git', '.lacunaignore' }))
-    end
-  end,
+  root_markers = { '.git', '.lacunaignore' },
   -- Neovim sends settings only after the server may have started the engine, and some are for its start.
   before_init = function(params, config)
     local settings = vim.tbl_get(config, 'settings', 'lacuna')
     if settings and next(settings) then
       params.initializationOptions = settings
     end
+  end,
+  on_init = function(client)
+    require('lacuna.documents').separate(client)
   end,
   capabilities = {
     textDocument = { inlineCompletion = { dynamicRegistration = false } },

@@ -55,6 +55,13 @@ local group = vim.api.nvim_create_augroup('lacuna', {})
 local on = function(events, callback)
   vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
 end
+vim.api.nvim_create_autocmd('BufReadPre', {
+  group = group,
+  once = true,
+  callback = function(event)
+    require('lacuna.server').begin(event.buf)
+  end,
+})
 on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These events come before the client list, the mode or the menu has changed, so handle them afterwards.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
@@ -71,6 +78,12 @@ vim.api.nvim_create_autocmd('ModeChanged', {
     next_edit('changed')()
   end,
 })
+-- `:write NAME` gives a buffer its first name as if it were wiped out and made anew.
+on({ 'BufFilePre', 'BufWipeout' }, function(event)
+  if event.event == 'BufFilePre' or vim.api.nvim_buf_get_name(event.buf) == '' then
+    require('lacuna.documents').renaming(event.buf)
+  end
+end)
 on(
   { 'LspAttach', 'BufEnter', 'CursorMoved' },
   vim.schedule_wrap(function()

@@ -93,11 +93,12 @@ export class NextEdit implements vscode.Disposable {
     const { document, selection } = editor;
     this.turn += 1;
     const mine = this.turn;
+    const diagnostics = client.code2ProtocolConverter.asDiagnostics(vscode.languages.getDiagnostics(document.uri));
     const answer = await client
       .sendRequest<{ edits: Offered[] }>("textDocument/copilotInlineEdit", {
         textDocument: { uri: document.uri.toString(), version: document.version },
         position: client.code2ProtocolConverter.asPosition(selection.active),
-        context: { triggerKind: 2, otherDocuments: true },
+        context: { triggerKind: 2, otherDocuments: true, diagnostics: await diagnostics },
       })
       .catch(() => undefined); // the document has changed meanwhile
     const offered = answer?.edits[0];

@@ -1,5 +1,6 @@
 -- The subcommands of :Lacuna.
 
+local documents = require('lacuna.documents')
 local regions = require('lacuna.regions')
 local server = require('lacuna.server')
 
@@ -8,7 +9,7 @@ local M = {}
 local namespace = vim.api.nvim_create_namespace('lacuna.status')
 
 local function document()
-  return { uri = vim.uri_from_bufnr(0) }
+  return { uri = documents.uri(0) }
 end
 
 local function encoding()
@@ -49,6 +50,7 @@ end
 ---@class lacuna.Command
 ---@field run fun(command: table, arguments: string[])
 ---@field words? string[] its possible arguments
+---@field alone? boolean it needs no language server
 
 local commands = {} ---@type table<string, lacuna.Command>
 
@@ -76,14 +78,16 @@ commands.fill = {
 }
 
 commands.setup = {
+  alone = true,
   run = function()
     require('lacuna.setup').start()
   end,
 }
 
-commands.mark = { run = regions.mark }
+commands.mark = { alone = true, run = regions.mark }
 
 commands.unmark = {
+  alone = true,
   run = function()
     regions.unmark(0)
   end,
@@ -310,6 +314,7 @@ commands.snooze = {
 }
 
 commands.cancel = {
+  alone = true,
   run = function()
     local client = server.client()
     local running = client and vim.tbl_keys(client.progress.pending) or {}
@@ -320,7 +325,7 @@ commands.cancel = {
   end,
 }
 
-commands.restart = { run = server.restart }
+commands.restart = { alone = true, run = server.restart }
 
 --- Run `:Lacuna`.
 function M.run(command)
@@ -329,6 +334,11 @@ function M.run(command)
   local found = commands[name]
   if not found then
     return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)
+  end
+  if not found.alone and server.is_starting() then
+    return server.once_started(function()
+      found.run(command, arguments)
+    end)
   end
   found.run(command, arguments)
 end

@@ -1,5 +1,7 @@
 -- Applies the server's edits. If they need confirmation, it first shows them as a diff.
 
+local documents = require('lacuna.documents')
+
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.preview')
@@ -36,7 +38,7 @@ local function describe(label, edit, encoding)
   }
   local rows = {}
   for _, change in ipairs(edit.documentChanges) do
-    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    local buf = documents.buffer(change.textDocument.uri)
     table.insert(text, '--- ' .. name(change))
     for _, one in ipairs(change.edits) do
       rows[one] = #text
@@ -116,7 +118,7 @@ end
 local function load_buffers(edit)
   local ticks = {}
   for _, change in ipairs(edit.documentChanges) do
-    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    local buf = documents.buffer(change.textDocument.uri)
     vim.fn.bufload(buf)
     ticks[buf] = vim.b[buf].changedtick
   end
@@ -128,7 +130,7 @@ end
 local function obstacle(edit, ticks)
   for _, change in ipairs(edit.documentChanges) do
     local version = change.textDocument.version
-    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    local buf = documents.buffer(change.textDocument.uri)
     local is_changed, is_unsaved
     if type(version) == 'number' then
       is_changed = vim.lsp.util.buf_versions[buf] ~= version
@@ -182,7 +184,7 @@ function M.apply(_, params, context)
   end
   local count = 0
   for _, change in ipairs(edit.documentChanges) do
-    vim.lsp.util.apply_text_edits(change.edits, vim.uri_to_bufnr(change.textDocument.uri), client.offset_encoding)
+    vim.lsp.util.apply_text_edits(change.edits, documents.buffer(change.textDocument.uri), client.offset_encoding)
     count = count + #change.edits
   end
   require('lacuna.server').say(('%d change%s made'):format(count, count == 1 and '' or 's'))

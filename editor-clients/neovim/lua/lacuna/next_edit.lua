@@ -19,6 +19,7 @@ local WAIT_MS = 300 -- without an edit, before the server is asked
 ---@field last integer its last row
 
 local shown ---@type lacuna.NextEdit?
+local accepted ---@type integer? the changedtick behind the last acceptance, after which the next edit was asked for
 local turn = 0 -- counts the requests and everything that makes an answer outdated
 
 --- Remove the hint, and ignore answers that are still to come.
@@ -97,7 +98,7 @@ function M.request()
   turn = turn + 1
   local mine, tick = turn, vim.b[buf].changedtick
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  params.context = { triggerKind = 2 }
+  params.context = { triggerKind = 2, diagnostics = vim.lsp.diagnostic.from(vim.diagnostic.get(buf)) }
   client:request('textDocument/copilotInlineEdit', params, function(_, answer)
     local edit = answer and answer.edits and answer.edits[1]
     if
@@ -114,6 +115,10 @@ end
 
 --- Handle a change of the text: ask once the user pauses. After an undo, nothing is asked for.
 function M.changed()
+  if vim.b.changedtick == accepted then
+    accepted = nil
+    return
+  end
   M.hide()
   local undo = vim.fn.undotree()
   if undo.seq_cur < undo.seq_last then
@@ -158,6 +163,7 @@ function M.accept()
   vim.lsp.util.apply_text_edits({ { range = edit.range, newText = text } }, buf, client.offset_encoding)
   local row = math.min(first + #vim.split(text, '\n'), vim.api.nvim_buf_line_count(buf))
   vim.api.nvim_win_set_cursor(0, { row, 0 })
+  accepted = vim.b.changedtick
   M.request()
 end
 

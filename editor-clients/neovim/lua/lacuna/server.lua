@@ -75,6 +75,20 @@ function M.check()
   end
 end
 
+--- Start the server for a file that is about to be read, if it is enabled for files of that kind. Neovim itself starts
+--- servers after all plugins for the file's type, and some of these look for interpreters for a second or two.
+---@param buf integer
+function M.begin(buf)
+  local config = vim.lsp.is_enabled('lacuna') and vim.lsp.config.lacuna or nil
+  if not config or config.filetypes or type(config.root_dir) == 'function' or M.problem() then
+    return
+  end
+  if vim.filetype.match({ filename = vim.api.nvim_buf_get_name(buf) }) then
+    local root = config.root_dir or vim.fs.root(buf, config.root_markers)
+    vim.lsp.start(vim.tbl_extend('force', config, { root_dir = root }), { attach = false })
+  end
+end
+
 local checked = false
 
 --- The same soon, and only once: without `vim.lsp.enable`, Neovim reads the configuration again for every question.
@@ -100,6 +114,29 @@ local function wanted_client()
     M.say(M.absence(), vim.log.levels.WARN)
   end
   return client
+end
+
+--- Do something once the language server of the current buffer has started, unless the user has gone on by then.
+---@param go fun()
+function M.once_started(go)
+  local buf, tick = vim.api.nvim_get_current_buf(), vim.b.changedtick
+  local function started()
+    if vim.api.nvim_get_current_buf() ~= buf or vim.b[buf].changedtick ~= tick then
+      return M.say('the text has changed meanwhile, nothing was done', vim.log.levels.WARN)
+    end
+    go()
+  end
+  M.say('the language server is starting, this goes on then')
+  vim.api.nvim_create_autocmd('LspAttach', {
+    buffer = buf,
+    callback = function()
+      local client = M.client(buf)
+      if client then -- not only another server
+        vim.schedule(started)
+      end
+      return client ~= nil
+    end,
+  })
 end
 
 --- Run one of the server's commands; show an error in one line, else call `done` with the answer.
