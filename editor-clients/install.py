@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NoReturn
@@ -38,13 +38,8 @@ NEEDED_BYTES = 1_800_000_000  # the programs, and their downloads while they are
 POLL_S = 0.5
 LONGEST = 300
 UNREACHED = "the package index cannot be reached"
-# What tells pip where packages come from: the variable that tells uv, and what stands between several addresses in it.
-# An address may hold a password, and everybody on the machine can read a program's arguments.
-SOURCES = {
-    "index-url": ("UV_DEFAULT_INDEX", " "),
-    "extra-index-url": ("UV_INDEX", " "),
-    "find-links": ("UV_FIND_LINKS", ","),
-}
+# What tells pip where packages come from, as `pip config list` prints it.
+SOURCE = re.compile(r".*\.(extra-index-url|index-url|find-links)='.+'")
 PASSWORDS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -106,27 +101,32 @@ class Installation:
         return [sys.executable, "-I", "-m", "venv", folder]
 
     def _install_wheel(self, newer: bool, lock: IO[bytes]) -> None:
-        """Install the wheel with uv, or else with pip; ``newer``: over another one, whose version may be the same."""
+        """Install the wheel; ``newer``: over another one, whose version may be the same.
+
+        uv is quicker than pip, and takes the torch that suits the machine: for Linux, the usual index has the one with
+        CUDA alone, which is several GB. pip does it where it gets packages from another place, and where uv fails.
+        """
         own, source = self._variables(), ["--find-links", str(self.wheels)]
         pip = [str(self.python), "-I", "-m", "pip"]
         wheels = ["--only-binary", ":all:"]  # there may be no compiler
         install = [*pip, "install", "--progress-bar", "off", "--no-compile", *wheels, *source]
 
-        def run(*command: str, **more: str) -> None:
-            follow(command, own | more, lock, self.downloads)
+        def run(*command: str) -> None:
+            follow(command, own, lock, self.downloads)
 
-        try:
-            uv = shutil.which("uv")
-            if uv is None:
-                run(*install, "--target", str(self.downloads / "programs"), "uv")
-                uv = str(self.downloads / "programs/bin/uv")
-            where, told = sources(lines([*pip, "config", "list"], own, lock), self.wheels)
-            again = ["--reinstall-package", NAME] * newer
-            run(uv, "pip", "install", "--python", str(self.python), *wheels, *where, *again, NAME, **told)
-            return
-        except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach what pip reaches
-            if uv is None and UNREACHED in str(error):
-                raise
+        if not any(map(SOURCE.fullmatch, list(lines([*pip, "config", "list"], own, lock)))):
+            try:
+                uv = shutil.which("uv")
+                if uv is None:
+                    run(*install, "--target", str(self.downloads / "programs"), "uv")
+                    uv = str(self.downloads / "programs/bin/uv")
+                again = ["--reinstall-package", NAME] * newer
+                into = ["--python", str(self.python), "--torch-backend", "auto"]
+                run(uv, "pip", "install", *into, *wheels, *source, *again, NAME)
+                return
+            except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach the index
+                if uv is None and UNREACHED in str(error):
+                    raise
         tell("installing programs with pip")
         if newer:
             run(*install, "--force-reinstall", "--no-deps", NAME)
@@ -143,27 +143,6 @@ class Installation:
         own = {"PIP_CACHE_DIR": str(self.downloads / "pip"), "UV_CACHE_DIR": str(self.downloads / "uv")}
         own |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
         return os.environ | own | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads / "tmp"))
-
-
-def sources(settings: Iterable[str], wheels: Path) -> tuple[list[str], dict[str, str]]:
-    """Options and variables that tell uv where packages come from: ``wheels``, and the lines of ``pip config list``.
-
-    Where they say nothing, uv takes the torch that suits the machine: for Linux, the usual index has the one with CUDA
-    alone, which is several GB.
-    """
-    told: dict[str, list[str]] = {}
-    for line in settings:
-        name, _, value = line.partition("=")
-        variable, _ = SOURCES.get(name.rpartition(".")[2], ("", ""))
-        if variable and (addresses := value.strip("'").split()):
-            told.setdefault(variable, []).extend(addresses)
-    options = ["--index-strategy", "unsafe-best-match"] if told else ["--torch-backend", "auto"]
-    if "UV_FIND_LINKS" in told:
-        told["UV_FIND_LINKS"].append(str(wheels))
-    else:
-        options += ["--find-links", str(wheels)]
-    between = dict(SOURCES.values())
-    return options, {variable: between[variable].join(addresses) for variable, addresses in told.items()}
 
 
 def write(file: Path, text: str) -> None:
@@ -263,10 +242,6 @@ def size(folder: Path) -> int:
 
 def reason(said: Sequence[str], code: int) -> str:
     """Why pip, uv or venv failed, in one line without passwords of addresses."""
-    return PASSWORDS.sub("", _reason(said, code))
-
-
-def _reason(said: Sequence[str], code: int) -> str:
     text = "\n".join(said)
     if "ensurepip is not" in text:
         return "this Python has no venv: install the package python3-venv of your system, or uv"
@@ -274,9 +249,10 @@ def _reason(said: Sequence[str], code: int) -> str:
         return "no space left on the disk; free some"
     if any(sign in text for sign in ("Retrying (", "error sending request", "dns error", "tunnel error")):
         proxy = next((os.environ[name] for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), "")
-        return UNREACHED + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
+        return UNREACHED + (f" by the proxy {PASSWORDS.sub('', proxy)} (HTTPS_PROXY)" if proxy else "")
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     line = (errors or list(said) or [f"the installation ended with code {code}"])[-1].removeprefix("lacuna: ")
+    line = PASSWORDS.sub("", line)
     return line if len(line) <= LONGEST else line[:LONGEST] + "..."
 
 

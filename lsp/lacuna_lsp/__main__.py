@@ -24,6 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until the client ends the conversation; returns LSP's exit code, 0 after a proper shutdown."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.version:
+        from importlib.metadata import version
+
+        print(version("lacuna-code"))
+        return 0
     try:
         configure_log(options.log_level)
     except RequestError as error:
@@ -53,19 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _Version(argparse.Action):
-    """Shows the version, which is read only then."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(version("lacuna-code"))
-        parser.exit()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna-lsp", description="The language server of Lacuna.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
     transports = parser.add_mutually_exclusive_group()
     transports.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
     transports.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket that only you can open")

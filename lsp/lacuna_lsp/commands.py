@@ -13,6 +13,7 @@ from lsprotocol import types
 
 from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
+from lacuna_lsp.client.news import Report, working
 from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
@@ -20,7 +21,6 @@ from lacuna_lsp.edit.arguments import (
     ContextArguments,
     EditArguments,
     FillRegions,
-    NextPart,
     Propagate,
     Recipes,
     Refactor,
@@ -29,9 +29,8 @@ from lacuna_lsp.edit.arguments import (
     read,
 )
 from lacuna_lsp.edit.bulk import DocumentEdits, propose
-from lacuna_lsp.server import Report, Server, refusing, working
+from lacuna_lsp.server import Server, refusing
 from lacuna_lsp.suggest import items
-from lacuna_lsp.suggest.items import first_part
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_server.client.starting import log_path
@@ -64,7 +63,6 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "suggest": ls.session.settings.suggest,
-        "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path("lsp")),
     }
 
@@ -254,12 +252,6 @@ async def snippets_read(document: ClientDocument, position: types.Position, work
     answer: dict[str, Any] = msgspec.json.decode(out)
     answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
     return answer
-
-
-@command("lacuna.nextPart", NextPart)
-async def next_part(ls: Server, wanted: NextPart) -> dict[str, Any]:
-    """Returns the next word or line of a suggestion."""
-    return {"text": first_part(wanted.text, wanted.unit)}
 
 
 @command("lacuna.snooze", Snooze)

@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.diff import num_common, num_common_end
+from lacuna_model.text.diff import common_ends, num_common
 from lacuna_model.text.lines import newline_of, well_formed, within_character
 from lacuna_server.wire.protocol import Edit
 
@@ -42,18 +42,11 @@ def client_column(line: bytes, column: int, encoding: Encoding) -> int:
     return len(line[:column].decode("utf-8", "ignore").encode(codec)) // width
 
 
-def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
-    """Whether a column lies inside a character, for example between the halves of a surrogate pair."""
-    column = byte_column(line, character, encoding)
-    return column < len(line) and client_column(line, column, encoding) != character
-
-
 def to_utf8(text: str) -> bytes:
     """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
     return well_formed(text).encode()
 
 
-_LONE_HALF = "\ufffd"
 # More changes together are one edit.
 MAX_EDITS = 64
 _Place = tuple[int, int]
@@ -190,15 +183,8 @@ class ClientDocument:
         """Returns what a change replaces, and with what."""
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
             return (0, 0), self._end, to_utf8(change.text)
-        first, last, text = self._place(change.range.start), self._place(change.range.end), to_utf8(change.text)
-        # A client that counts UTF-16 units may cut a character, and then has a lone surrogate at that place.
-        if self._cuts(change.range.start):
-            text = _LONE_HALF.encode() + text
-        if self._cuts(change.range.end):
-            text += _LONE_HALF.encode()
-            row, column = last
-            last = row, column + _character_length(self._lines[row][column:])
-        return first, max(first, last), text
+        first, last = self._place(change.range.start), self._place(change.range.end)
+        return first, max(first, last), to_utf8(change.text)
 
     @property
     def _end(self) -> _Place:
@@ -221,11 +207,6 @@ class ClientDocument:
         self._lines[first : last + 1] = lines if last + 1 == len(self._lines) else lines[:-1]
         self._starts = []
 
-    def _cuts(self, position: types.Position) -> bool:
-        return position.line < len(self._lines) and cuts_character(
-            self.line(position.line), position.character, self._encoding
-        )
-
     def _line_starts(self) -> list[int]:
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self._lines[:-1]))]
@@ -242,22 +223,12 @@ def _split(data: bytes) -> list[bytes]:
 
 def without_common_start(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one begin with."""
-    new = edit.text.encode()
-    size = num_common(old, new)
-    while size and (within_character(old, size) or within_character(new, size)):
-        size -= 1
-    return Edit(edit.start + size, edit.end, new[size:].decode())
+    size = num_common(old.decode(), edit.text)
+    return Edit(edit.start + len(edit.text[:size].encode()), edit.end, edit.text[size:])
 
 
 def narrowed(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one share at its ends."""
-    edit = without_common_start(edit, old)
-    old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()
-    size = num_common_end(old, new)
-    while size and within_character(old, len(old) - size):
-        size -= 1
-    return Edit(edit.start, edit.end - size, new[: len(new) - size].decode())
-
-
-def _character_length(data: bytes) -> int:
-    return len(data.decode("utf-8", "ignore")[:1].encode())
+    first, last = common_ends(old.decode(), edit.text)
+    lead, text, tail = edit.text[:first], edit.text[first : len(edit.text) - last], edit.text[len(edit.text) - last :]
+    return Edit(edit.start + len(lead.encode()), edit.end - len(tail.encode()), text)

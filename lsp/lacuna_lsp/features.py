@@ -29,7 +29,7 @@ from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request
 from lacuna_model.core.errors import RequestError
-from lacuna_server.wire.protocol import Edit
+from lacuna_server.wire.protocol import Edit, FeedbackKind
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -50,7 +50,7 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
 def shutdown(ls: Server, params: None) -> None:
     """Records the request to shut down."""
     ls.shut_down = True
-    ls.inline.leave()
+    ls.inline.calmness.save()
 
 
 def end(ls: Server, params: None) -> None:
@@ -72,7 +72,7 @@ async def did_change_configuration(ls: Server, params: types.DidChangeConfigurat
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
     ls.engine.check()
-    ls.loading.configured()
+    ls.loading.notify()
 
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
@@ -167,8 +167,8 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
 async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    told = {one.range.start.line: one.message for one in context.diagnostics}
     invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    told = {one.range.start.line: one.message for one in context.diagnostics}
     shown = await ls.next_edits.offer(
         document, params.position.line, invoked=invoked, others=context.other_documents, told=told
     )
@@ -193,20 +193,14 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
     return await asyncio.to_thread(actions.offered, document, params.range, params.context, asks=asks)
 
 
-def did_show(ls: Server, params: ItemParams) -> None:
-    """Reports a suggestion that the user sees."""
-    ls.inline.feedback("shown", items.origin(params.item))
+def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
+    """Returns the handler of a message about what the user has done with a suggestion."""
 
+    def told(ls: Server, params: ItemParams) -> None:
+        taken = items.bytes_taken(params.item, params.accepted_length) if kind == "partly_accepted" else 0
+        ls.inline.feedback(kind, items.origin(params.item), taken)
 
-def did_partially_accept(ls: Server, params: ItemParams) -> None:
-    """Reports a suggestion that the user accepted in part."""
-    taken = items.bytes_taken(params.item, params.accepted_length)
-    ls.inline.feedback("partly_accepted", items.origin(params.item), taken)
-
-
-def did_reject(ls: Server, params: ItemParams) -> None:
-    """Reports a suggestion that the user dismissed."""
-    ls.inline.feedback("rejected", items.origin(params.item))
+    return told
 
 
 def did_show_edit(ls: Server, params: EditItemParams) -> None:
@@ -252,9 +246,9 @@ FEATURES: dict[str, Callable[..., Any]] = {
     types.NOTEBOOK_DOCUMENT_DID_CHANGE: notebook_did_change,
     types.NOTEBOOK_DOCUMENT_DID_SAVE: notebook_did_save,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: notebook_did_close,
-    DID_SHOW: did_show,
-    DID_PARTIALLY_ACCEPT: did_partially_accept,
-    DID_REJECT: did_reject,
+    DID_SHOW: feedback("shown"),
+    DID_PARTIALLY_ACCEPT: feedback("partly_accepted"),
+    DID_REJECT: feedback("rejected"),
     DID_FOCUS: did_focus,
     DID_FIND_SIGNATURES: did_find_signatures,
     INLINE_EDIT: inline_edit,

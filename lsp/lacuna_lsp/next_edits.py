@@ -1,12 +1,11 @@
-"""The next edit suggestions of one client: at most one at a time, computed ahead after an acceptance."""
+"""The next edit suggestions of one client: at most one at a time."""
 
 import asyncio
 import logging
 import time
 import uuid
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
@@ -31,25 +30,14 @@ DISMISSED = 256
 PAUSE_S = 0.5  # without an edit, before the model is asked to write
 NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the same change
 REMEMBERED = 8
-NOTHING: Mapping[int, str] = {}
-
-
-@dataclass(slots=True)
-class OfferCounts:
-    """Counts of next edits: requested, offered, accepted and dismissed."""
-
-    wanted: int = 0
-    offered: int = 0
-    accepted: int = 0
-    dismissed: int = 0
 
 
 class History:
     """The changes of one document, the newest last, and what is looked for after it.
 
     ``origin`` is the change whose places are offered one after the other, ``source`` the uri of the document in which
-    it was made, ``ahead`` what follows it, and ``writing`` what the model writes there; an edit stops both. While it
-    ``is_silent``, nothing is offered until the next edit. While the user is ``erasing``, nothing is offered either.
+    it was made, and ``writing`` what the model writes there, until an edit. While it ``is_silent``, nothing is offered
+    until the next edit. While the user is ``erasing``, nothing is offered either.
     """
 
     def __init__(self) -> None:
@@ -60,15 +48,12 @@ class History:
         self.origin: RecentChange | None = None
         self.source = ""
         self.is_silent = False
-        self.ahead: asyncio.Task[list[Offer]] | None = None
         self.writing: asyncio.Task[list[Offer]] | None = None
 
     def stop(self) -> None:
-        """Looks for nothing any more."""
-        for task in (self.ahead, self.writing):
-            if task is not None:
-                task.cancel()
-        self.ahead = self.writing = None
+        """Lets the model write nothing any more."""
+        if self.writing is not None:
+            self.writing.cancel()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
@@ -114,11 +99,6 @@ class History:
         return "later" if self.source == uri else "elsewhere"
 
     @property
-    def last_row(self) -> int:
-        """The last line of the change that the user makes now."""
-        return self._rows[1]
-
-    @property
     def past(self) -> tuple[PastChange, ...]:
         """The finished changes."""
         return tuple(self._past)
@@ -131,46 +111,29 @@ class NextEdits:
         self._engine = engine
         self._session = session
         self._histories: dict[str, History] = {}
-        self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
+        self._shown: ShownOffer | None = None
         self._dismissed: deque[tuple[str, str, str]] = deque(maxlen=DISMISSED)
-        self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records an edit of the user; one that makes an offer's change is its acceptance."""
         history = self._histories.setdefault(after.uri, History())
         history.is_silent = False
         history.stop()
-        taken = next((shown for shown in reversed(self._shown.values()) if _is_taken(shown.offer, before, after)), None)
-        if taken is not None:
-            self._accept(taken, history, after)
+        if self._shown is not None and _is_taken(self._shown.offer, before, after):
+            self._accept(self._shown, history, after)
             return
         history.origin, history.source = None, ""
         history.edited(before, after, edits)
 
     def _accept(self, taken: ShownOffer, history: History, document: ClientDocument) -> None:
-        """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
-        self._shown.pop(taken.id, None)
-        self.counts.accepted += 1
+        """Goes on with the change that the accepted offer came from."""
+        self._shown = None
         history.erasing = False
         history.remember(document.path, taken.offer.old, taken.offer.new)
         if taken.source != document.uri:
             history.origin, history.source = taken.change, taken.source
         elif history.origin is None:
             history.origin, history.source = history.change(document), document.uri
-        if history.origin is not None:
-            history.ahead = asyncio.create_task(self._look_ahead(document, history.origin, history))
-
-    async def _look_ahead(self, document: ClientDocument, origin: RecentChange, history: History) -> list[Offer]:
-        """Returns what follows a change in a document; an edit cancels it, and what failed is not kept."""
-        try:
-            found = await self._find(document, origin, history)
-            if found or history.where(document.uri) == "elsewhere":
-                return found
-            return await self._written(document, document.version, origin, history, history.last_row)
-        except UnfinishedError as error:
-            log.info("no next edit: %s", error)
-            history.ahead = None
-            return []
 
     def forget(self, uri: str) -> None:
         """Drops what is known of a closed document."""
@@ -184,14 +147,13 @@ class NextEdits:
         *,
         invoked: bool = False,
         others: bool = False,
-        told: Mapping[int, str] = NOTHING,
+        told: Mapping[int, str] | None = None,
     ) -> ShownOffer | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
         ``invoked``: the user has asked for it. ``others``: it may be one of another open document of the language.
         ``told`` are messages of compilers and linters by line.
         """
-        self.counts.wanted += 1
         settings, history = self._session.settings, self._histories.get(document.uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
             return None
@@ -203,14 +165,14 @@ class NextEdits:
         if change is None:
             return None
         where, source = history.where(document.uri), history.source or document.uri
-        began, version, ahead = time.monotonic(), document.version, history.ahead
-        found = await (_ended(ahead) if ahead is not None else self._find(document, change, history, told))
+        began, version = time.monotonic(), document.version
+        found = await self._find(document, change, history, told)
         if self._session.is_stale(document, version):
             return None
         kept = self._not_dismissed(found, row)
         if not kept and others:
             kept = self._not_dismissed(await self._elsewhere(document, change), row)
-        if not kept and ahead is None and where != "elsewhere":
+        if not kept and where != "elsewhere":
             try:
                 kept = self._not_dismissed(await self._written(document, version, change, history, row), row)
             except UnfinishedError as error:
@@ -239,12 +201,13 @@ class NextEdits:
 
         history.writing = task = asyncio.create_task(wait())
         try:
-            return [one for one in await _ended(task) if one.probability >= SURE]
+            await asyncio.wait({task})
+            return [] if task.cancelled() else [one for one in task.result() if one.probability >= SURE]
         finally:
             task.cancel()
 
     async def _find(
-        self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] = NOTHING
+        self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] | None
     ) -> list[Offer]:
         """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
         where, text, past = history.where(document.uri), document.text.decode(), history.past
@@ -278,27 +241,17 @@ class NextEdits:
         document = self._session.documents.get(offer.uri)
         if document is None:
             return None
-        shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
-        self._shown[shown.id] = shown
-        while len(self._shown) > MAX_OTHERS:
-            self._shown.popitem(last=False)
-        self.counts.offered += 1
-        return shown
+        self._shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
+        return self._shown
 
     def dismiss(self, id: str) -> None:
         """Never offers an edit again, and nothing else until the next edit."""
-        if (shown := self._shown.pop(id, None)) is None:
+        if self._shown is None or self._shown.id != id:
             return
-        self.counts.dismissed += 1
-        self._dismissed.append(shown.offer.key)
+        self._dismissed.append(self._shown.offer.key)
+        self._shown = None
         for history in self._histories.values():
             history.is_silent = True
-
-
-async def _ended(task: asyncio.Task[list[Offer]]) -> list[Offer]:
-    """Waits for a task that an edit may cancel; returns its offers, or none then."""
-    await asyncio.wait({task})
-    return [] if task.cancelled() else task.result()
 
 
 def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bool:

@@ -4,9 +4,7 @@ import asyncio
 import functools
 import logging
 import threading
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,10 +13,9 @@ from lsprotocol import types
 from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession, code
-from lacuna_lsp.client.news import AT_ONCE_S, LoadingProgress, News
+from lacuna_lsp.client.client_session import ClientSession, code
+from lacuna_lsp.client.news import AT_ONCE_S, LoadingProgress, News, working
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
-from lacuna_lsp.client.settings import shows_progress
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edits import NextEdits
@@ -29,7 +26,6 @@ from lacuna_server.client.client import Address
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Report = Callable[[str, float], None]
 EVERY_NOTEBOOK = types.NotebookDocumentFilterWithNotebook(notebook="*")
 
 
@@ -64,6 +60,7 @@ class Server(LanguageServer):
 
     async def close(self) -> None:
         """Ends the session after the client has disconnected."""
+        self.inline.calmness.save()
         self.inline.left_for("")
         self.loading.close()
         for task in self._tasks:
@@ -134,38 +131,7 @@ async def patiently(ls: Server, title: str, work: Coroutine[Any, Any, T]) -> T:
     try:
         if (await asyncio.wait({task}, timeout=AT_ONCE_S))[0]:
             return task.result()
-        async with working(ls, title, button=False):
+        async with working(ls, title, button=False, shares=False):
             return await task
     finally:
         task.cancel()
-
-
-@asynccontextmanager
-async def working(ls: Server, title: str, *, button: bool = True) -> AsyncIterator[Report]:
-    """Shows progress during a piece of work; yields a function that takes a message and a share in 0..1.
-
-    ``button``: the client shows one that cancels the work. Raises CancelledByUserError if the user cancels.
-    """
-    if not shows_progress(ls.client_capabilities):
-        yield lambda message, share: None
-        return
-    progress, token, task = ls.work_done_progress, uuid.uuid4().hex, asyncio.current_task()
-    await progress.create_async(token)
-    progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=button, percentage=0 if button else None))
-    cancelled = progress.tokens[token]
-    if task is not None:
-        cancelled.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
-
-    def report(message: str, share: float) -> None:
-        progress.report(token, types.WorkDoneProgressReport(message=message, percentage=round(100 * share)))
-
-    try:
-        yield report
-    except asyncio.CancelledError:
-        if cancelled.cancelled() and task is not None:
-            task.uncancel()
-            raise CancelledByUserError(f"{title}: cancelled, nothing was edited") from None
-        raise
-    finally:
-        progress.end(token, types.WorkDoneProgressEnd())
-        progress.tokens.pop(token, None)

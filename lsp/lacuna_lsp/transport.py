@@ -5,6 +5,7 @@ import hmac
 import http
 import logging
 import os
+import re
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +18,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from lacuna_lsp.client.opening import HeaderReader, Opened
+from lacuna_lsp.client.opening import Opened
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 Locate = Callable[..., Awaitable[Address]]
 FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+_HEADER = re.compile(rb"[\w-]{1,256}:|\r?\n|$")
 
 
 async def serve_stdio(locate: Locate, stdin: Opened) -> int:
@@ -35,7 +37,7 @@ async def serve_stdio(locate: Locate, stdin: Opened) -> int:
     server = _server(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = HeaderReader(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
+        reader = _Headers(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
         await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
     return 0 if server.shut_down else FAILED
 
@@ -49,8 +51,9 @@ async def serve_unix(locate: Locate, path: Path) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = _server(locate)
         server.protocol.set_writer(writer)
-        lines = HeaderReader(reader)
-        await _converse(server, run_async(server.ended, lines, server.protocol, log, server.report_server_error))
+        await _converse(
+            server, run_async(server.ended, _Headers(reader), server.protocol, log, server.report_server_error)
+        )
         writer.close()
 
     if not hasattr(asyncio, "start_unix_server"):
@@ -97,6 +100,21 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
         await listening.serve_forever()
 
 
+class _Headers:
+    """Reads messages as long as they have headers of LSP."""
+
+    def __init__(self, reader: asyncio.StreamReader | StdinAsyncReader) -> None:
+        self._reader = reader
+        self.readexactly = reader.readexactly
+
+    async def readline(self) -> bytes:
+        """Returns the next header line; raises ConnectionError for a line that is none."""
+        line = await self._reader.readline()
+        if not _HEADER.match(line):
+            raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
+        return line
+
+
 def _server(locate: Locate) -> Server:
     """Returns a server for one client, with every feature and command; ``locate`` returns the engine's address."""
     server = Server(locate)
@@ -119,7 +137,7 @@ async def _converse(server: Server, conversation: Awaitable[None]) -> None:
     """Runs a conversation to its end, also when the client disconnects without warning."""
     try:
         await conversation
-    except (ConnectionError, asyncio.IncompleteReadError) as error:
+    except (ConnectionError, ValueError, asyncio.IncompleteReadError) as error:  # ValueError: an overlong line
         log.info("the client has gone: %s", error)
     finally:
         await server.close()

@@ -1,297 +1,203 @@
 """Uses Lacuna at random for minutes, and says what went wrong: ``python -m tests.e2e.soak --minutes 30``.
 
-Two language servers type, open and close files, ask for suggestions, edits, next edits and refactors over one service
-with the real 0.5B; an HTTP client asks beside them, and silent connections stand. In its first six minutes and in its
-last one it kills the worker every two minutes; between them each process has time to show the level of its memory
-(:mod:`.levels`). At the end it prints the requests without an answer, what the logs hold beside refusals of one line,
-and whether the memory of each process is level. It fails where anything of that is wrong.
+Two editors type, ask for suggestions, edits, next edits and refactors over one service with the real 0.5B; an HTTP
+client asks beside them, and silent connections stand. In its first six minutes it kills the worker every two minutes;
+then each process has time to show the level of its memory. At the end it prints what was asked, refused and not
+answered, the tracebacks in the logs, and whether the memory of each process is level; it fails where one is not.
 """
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import random
 import signal
 import socket
+import statistics
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from tests.e2e.levels import SETTLED_MIN, Levels, own_megabytes
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from tests.editor_clients.vscode import processes
+from tests.lsp.editor import Editor, launched
 
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 120.0
-SILENT: list[socket.socket] = []  # connections that say nothing, and stay
 KILLS = (2, 4, 6)  # minutes
 WORDS = ("def ", "return ", "self", "value", " for ", " in ", "if ", "(", ")", ":", " = ", ", ", *"[]{}", "\n    ")
+LANGUAGES = {".py": "python", ".ts": "typescript"}
+ASKED = {
+    "/health": None,
+    "/infill": {"input_prefix": "def f(x):\n    ", "input_suffix": "\n", "n_predict": 8},
+    "/v1/completions": {"prompt": "x = ", "suffix": "\n", "max_tokens": 8},
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 8},
+    "/nowhere": {"a": 1},
+    "/completion": {"prompt": "[" * 20_000, "n_predict": 4},
+}
+# A process fills its caches in the first minutes of its life, and is judged by so many minutes after them at least.
+SETTLED_MIN, LEAST_MIN = 10.0, 6.0
+# Between the middles of the first and the last third of these memory may grow by so many MB, or by this part of it.
+GROWTH_MB, GROWTH = 4.0, 0.04
 
 
-class Client:
-    """One ``lacuna-lsp`` over its standard streams, with some open files of a folder."""
+class Soak:
+    """What was asked and answered, and the memory (MB) of each process by the minute, by its name and id."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], seed: int) -> None:
-        self.folder, self.environment = folder, environment
+    def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.texts: dict[Path, str] = {}
-        self.versions: Counter[Path] = Counter()
-        self.asked: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
-        self.unanswered: list[str] = []
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._last = 0
+        self.said = Counter[str]()
+        self.silent: list[socket.socket] = []  # connections that say nothing, and stay
+        self.memory: dict[str, list[tuple[float, float]]] = {}
 
-    async def start(self) -> None:
-        """Start the server and initialize it."""
-        log = (self.folder.parent / f"lsp-{self.chance.random():.6f}.err").open("wb")
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-m", "lacuna_lsp",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env=self.environment,
-        )  # fmt: skip
-        self.reading = asyncio.create_task(self._read())
-        capabilities = {
-            "textDocument": {"inlineCompletion": {}},
-            "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
-        }
-        options = {"capabilities": capabilities, "rootUri": self.folder.as_uri(), "processId": os.getpid()}
-        await self.ask("initialize", options)
-        self._send({"method": "initialized", "params": {}})
-
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0"} | message).encode()
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-
-    async def _read(self) -> None:
-        assert self.process.stdout is not None
-        while header := await self.process.stdout.readline():
-            length = int(header.split(b":")[1])
-            while (await self.process.stdout.readline()).strip():
-                pass
-            message = json.loads(await self.process.stdout.readexactly(length))
-            if "method" in message and "id" in message:
-                result = {"applied": True} if message["method"] == "workspace/applyEdit" else None
-                self._send({"id": message["id"], "result": result})
-            elif "id" in message and (waiting := self._waiting.pop(message["id"], None)) and not waiting.done():
-                waiting.set_result(message)
-
-    async def ask(self, method: str, params: object, name: str = "") -> Any:
-        """The answer to a request; counts refusals, and those that never come."""
-        self._last += 1
-        number, name = self._last, name or method
-        self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send({"id": number, "method": method, "params": params})
-        self.asked[name] += 1
+    async def ask(self, name: str, answer: Awaitable[object]) -> None:
+        """Count what becomes of a request."""
         try:
-            answer = await asyncio.wait_for(asyncio.shield(self._waiting[number]), ANSWER_SECONDS)
+            await asyncio.wait_for(answer, ANSWER_SECONDS)
+            self.said[name] += 1
+        except JsonRpcException as error:
+            self.said[f"{name}, refused: {error.message[:80]}"] += 1
         except TimeoutError:
-            self.unanswered.append(name)
-            return None
-        if "error" in answer:
-            self.failed[f"{name}: {answer['error']['message'][:80]}"] += 1
-        return answer.get("result")
+            self.said[f"NO ANSWER to {name}"] += 1
 
-    async def act(self) -> None:
-        """Do one thing at random."""
-        chance = self.chance
-        files = sorted(path for path in self.folder.rglob("*") if path.suffix in (".py", ".go", ".ts"))
-        path = chance.choice(files)
-        uri = {"uri": path.as_uri()}
-        if path not in self.texts:
-            if len(self.texts) >= 8:
-                old = chance.choice(sorted(self.texts))
-                del self.texts[old]
-                self._send({"method": "textDocument/didClose", "params": {"textDocument": {"uri": old.as_uri()}}})
-            self.texts[path] = path.read_text(errors="replace")
-            language = {".py": "python", ".go": "go", ".ts": "typescript"}[path.suffix]
-            item = uri | {"languageId": language, "version": self.versions[path], "text": self.texts[path]}
-            self._send({"method": "textDocument/didOpen", "params": {"textDocument": item}})
-        lines = self.texts[path].split("\n")
-        row = chance.randrange(len(lines))
-        at = {"line": row, "character": chance.randrange(len(lines[row]) + 1)}
-        kind = chance.random()
-        if kind < 0.7:
-            await self._type(path, at, uri)
-        elif kind < 0.8:
-            place = {
-                "start": {"line": row, "character": 0},
-                "end": {"line": min(row + 3, len(lines) - 1), "character": 0},
-            }
-            await self._command("lacuna.edit", {"textDocument": uri, "range": place, "instruction": "add a comment"})
-        elif kind < 0.87:
-            await self._command(
-                "lacuna.refactor", {"pattern": "print($A)", "template": "show($A)", "language": "python"}
-            )
-        elif kind < 0.9:
-            await self.ask("textDocument/copilotInlineEdit", {"textDocument": uri, "position": at})
-        elif kind < 0.95:
-            await self.ask(
-                "textDocument/codeAction",
-                {"textDocument": uri, "range": {"start": at, "end": at}, "context": {"diagnostics": []}},
-            )
-        else:
-            await self._command("lacuna.status", None)
+    async def visit(self, editor: Editor, file: Path) -> None:
+        """Open a file, do some things at random places of it, and close it."""
+        text, chance = file.read_text(), self.chance
+        at = chance.randrange(len(text) + 1)
+        editor.open(f"{text[:at]}¦{text[at:]}", language=LANGUAGES[file.suffix], uri=file.as_uri())
+        document, here = {"uri": editor.uri}, {"line": editor.position.line, "character": 0}
+        span = {"start": here, "end": {"line": here["line"], "character": 1}}
+        for _ in range(chance.randrange(1, 6)):
+            kind = chance.random()
+            if kind < 0.7:
+                await self.type(editor)
+            elif kind < 0.8:
+                wanted = {"textDocument": document, "range": span, "instruction": "add a comment"}
+                await self.ask("edit", editor.command("lacuna.edit", wanted))
+            elif kind < 0.9:
+                wanted = {"pattern": "print($A)", "template": "show($A)", "language": "python"}
+                await self.ask("refactor", editor.command("lacuna.refactor", wanted))
+            else:
+                next_edit = {"textDocument": document, "position": here}
+                send = editor.client.protocol.send_request_async
+                await self.ask("next edit", send("textDocument/copilotInlineEdit", next_edit))
+        closed = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(editor.uri))
+        editor.client.text_document_did_close(closed)
 
-    async def _command(self, name: str, argument: object) -> None:
-        arguments = [] if argument is None else [argument]
-        await self.ask("workspace/executeCommand", {"command": name, "arguments": arguments}, name)
-
-    async def _type(self, path: Path, at: dict[str, int], uri: dict[str, str]) -> None:
+    async def type(self, editor: Editor) -> None:
+        """Type some words, and ask for a suggestion behind each."""
         for word in self.chance.choices(WORDS, k=self.chance.randrange(1, 6)):
-            lines = self.texts[path].split("\n")
-            line = lines[at["line"]]
-            lines[at["line"]] = line[: at["character"]] + word + line[at["character"] :]
-            self.texts[path] = "\n".join(lines)
-            self.versions[path] += 1
-            change = {"range": {"start": at, "end": at}, "text": word}
-            document = uri | {"version": self.versions[path]}
-            self._send(
-                {"method": "textDocument/didChange", "params": {"textDocument": document, "contentChanges": [change]}}
-            )
-            at = {"line": at["line"], "character": at["character"] + len(word)} if "\n" not in word else {
-                "line": at["line"] + 1, "character": 4
-            }  # fmt: skip
-            asked = {"textDocument": uri, "position": at, "context": {"triggerKind": 1 + (self.chance.random() < 0.8)}}
-            request = asyncio.create_task(self.ask("textDocument/inlineCompletion", asked))
+            editor.type(word)
+            asked = asyncio.create_task(self.ask("suggest", editor.suggest(invoked=self.chance.random() < 0.2)))
             await asyncio.sleep(self.chance.choice((0.05, 0.2, 1.0)))
             if self.chance.random() < 0.5:
-                await request
+                await asked
 
-
-def over_http(address: str, chance: random.Random) -> str:
-    """Ask once over HTTP, or leave a connection that says nothing; returns the status."""
-    if chance.random() < 0.3:
-        host, _, port = address.removeprefix("http://").partition(":")
+    def over_http(self, address: str) -> None:
+        """Ask once over HTTP, or leave a connection that says nothing."""
         try:
-            SILENT.append(socket.create_connection((host, int(port)), timeout=5))
+            if self.chance.random() < 0.3:
+                host, _, port = address.removeprefix("http://").partition(":")
+                self.silent.append(socket.create_connection((host, int(port)), timeout=5))
+                return
+            path = self.chance.choice(list(ASKED))
+            body = json.dumps(ASKED[path]).encode() if ASKED[path] else None
+            request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+                self.said[f"{path} {answer.status}"] += 1
+        except urllib.error.HTTPError as error:
+            self.said[f"{path} {error.code}"] += 1
         except OSError as error:
-            return f"silent, refused: {type(error).__name__}"
-        return "silent"
-    what, path, body = chance.choice(
-        [
-            ("health", "/health", None),
-            ("infill", "/infill", {"input_prefix": "def f(x):\n    ", "input_suffix": "\n", "n_predict": 8}),
-            ("completion", "/v1/completions", {"prompt": "x = ", "suffix": "\n", "max_tokens": 8}),
-            ("chat", "/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}),
-            ("nowhere", "/nowhere", {"a": 1}),
-            ("brackets", "/v1/completions", {"prompt": "[" * 20_000, "max_tokens": 4}),
-        ]
-    )
-    request = urllib.request.Request(
-        address + path, json.dumps(body).encode() if body else None, {"Content-Type": "application/json"}
-    )
-    asked = time.monotonic()
-    try:
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-            said = str(answer.status)
-    except urllib.error.HTTPError as error:
-        said = str(error.code)
-    except OSError as error:
-        said = f"no answer: {type(error).__name__}"
-    if (seconds := time.monotonic() - asked) > 20:
-        print(f"{what} took {seconds:.0f} s: {said}", flush=True)
-    return f"{what} {said}"
+            self.said[f"NO ANSWER over HTTP: {type(error).__name__}"] += 1
+
+    def note(self, minute: float, ours: Mapping[int, str]) -> None:
+        """Note what each process has for itself: pages of files, such as the weights, are the system's to take back."""
+        for pid, name in ours.items():
+            with suppress(OSError, IndexError):
+                status = Path(f"/proc/{pid}/status").read_text()
+                size = int(status.split("RssAnon:")[1].split()[0]) * 1024 / 1e6
+                self.memory.setdefault(f"{name} {pid}", []).append((minute, size))
+                print(f"{minute:5.1f} min {name} {pid}: {size:.0f} MB", flush=True)
+
+    def grown(self) -> list[str]:
+        """The processes whose memory is not level."""
+        found = []
+        for name, noted in self.memory.items():
+            settled = [one for one in noted if one[0] >= noted[0][0] + SETTLED_MIN]
+            if settled and settled[-1][0] - settled[0][0] >= LEAST_MIN:
+                third = max(len(settled) // 3, 1)
+                first, last = (
+                    statistics.median(size for _, size in part) for part in (settled[:third], settled[-third:])
+                )
+                if last - first > max(GROWTH_MB, GROWTH * first):
+                    found.append(f"{name} GREW from {first:.0f} to {last:.0f} MB")
+        return found
 
 
-def processes(environment: Mapping[str, str]) -> dict[int, str]:
+def running(home: Path) -> dict[int, str]:
     """Our processes, and which module of ours each runs."""
-    found, ours = {}, f"XDG_RUNTIME_DIR={environment['XDG_RUNTIME_DIR']}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            name = next((word for word in words if word.startswith("lacuna_")), "")
-            if name and ours in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = name
+    mark = f"XDG_RUNTIME_DIR={home / 'run'}\0".encode()
+    found = {}
+    for pid, command, variables in processes():
+        name = next((word for word in command.decode(errors="replace").split("\0") if word.startswith("lacuna_")), "")
+        if name and mark in variables:
+            found[int(pid)] = name
     return found
 
 
-async def soak(minutes: float, seed: int) -> bool:
-    """Run it, and print what was found; returns whether nothing is wrong."""
-    home = Path(tempfile.mkdtemp(prefix="soak-"))
+async def soak(minutes: float, seed: int) -> list[str]:
+    """Run it; returns what went wrong."""
+    home, it, began = Path(tempfile.mkdtemp(prefix="soak-")), Soak(seed), time.monotonic()
     (home / "run").mkdir(mode=0o700)
-    folder = home / "project"
-    folder.mkdir()
+    (home / "project").mkdir()
     for source in [*(ROOT / "lsp/lacuna_lsp").rglob("*.py"), *(ROOT / "editor-clients/vscode/src").glob("*.ts")]:
-        (folder / f"{source.parent.name}_{source.name}").write_text(source.read_text())
-    environment = os.environ | {
-        "XDG_RUNTIME_DIR": str(home / "run"), "XDG_STATE_HOME": str(home / "state"),
-        "XDG_CONFIG_HOME": str(home / "config"), "LACUNA_MODEL": "qwen2.5-coder-0.5b",
-    }  # fmt: skip
-    clients = [Client(folder, environment, seed + number) for number in range(2)]
-    for client in clients:
-        await client.start()
-    began, chance, answers, levels = time.monotonic(), random.Random(seed), Counter[str](), Levels()
+        (home / "project" / f"{source.parent.name}_{source.name}").write_text(source.read_text())
+    environment = os.environ | {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("STATE", "CONFIG")}
+    environment |= {"XDG_RUNTIME_DIR": str(home / "run"), "LACUNA_MODEL": "qwen2.5-coder-0.5b"}
+    files = sorted((home / "project").iterdir())
 
-    def left() -> bool:
-        return time.monotonic() - began < minutes * 60
+    def passed() -> float:
+        return (time.monotonic() - began) / 60
 
-    async def at_keys(client: Client) -> None:
-        while left():
-            await client.act()
+    async def at_keys() -> None:
+        async with launched(environment) as editor:
+            await editor.initialize(folder=home / "project", ready=False)
+            while passed() < minutes:
+                await it.visit(editor, it.chance.choice(files))
 
     async def beside() -> None:
         service = home / "run/lacuna/service.json"
-        while left():
-            await asyncio.sleep(chance.uniform(0.5, 4))
+        while passed() < minutes:
+            await asyncio.sleep(it.chance.uniform(0.5, 4))
             if service.exists():
-                address = json.loads(service.read_text())["url"]
-                answers[await asyncio.to_thread(over_http, address, chance)] += 1
+                await asyncio.to_thread(it.over_http, json.loads(service.read_text())["url"])
 
     async def watching() -> None:
-        kills = [*KILLS, minutes - 1]
-        while left():
-            passed = (time.monotonic() - began) / 60
-            sizes = own_megabytes(processes(environment))
-            levels.note(passed, sizes)
-            print(
-                f"{passed:5.1f} min ", *(f"{name} {pid}: {size:.0f}" for (name, pid), size in sizes.items()), flush=True
-            )
-            if kills and passed > kills[0]:
+        kills = list(KILLS)
+        while passed() < minutes:
+            ours = running(home)
+            it.note(passed(), ours)
+            if kills and passed() > kills[0]:
                 del kills[0]
-                for pid, name in processes(environment).items():
-                    if name == "lacuna_server.worker":
-                        os.kill(pid, signal.SIGKILL)
-                        print("killed a worker", flush=True)
+                for pid in (pid for pid, name in ours.items() if name == "lacuna_server.worker"):
+                    os.kill(pid, signal.SIGKILL)
             await asyncio.sleep(30)
 
-    await asyncio.gather(*map(at_keys, clients), beside(), watching())
-    for client in clients:
-        client.process.terminate()
-        print("asked", dict(client.asked), "\nrefused", dict(client.failed), "\nunanswered", client.unanswered)
-    print("over HTTP", dict(answers))
-    for pid in processes(environment):
-        with contextlib.suppress(OSError):
+    await asyncio.gather(at_keys(), at_keys(), beside(), watching())
+    for pid in running(home):
+        with suppress(OSError):
             os.kill(pid, signal.SIGTERM)
-    wrong = [f"no answer to {name}" for client in clients for name in client.unanswered]
-    wrong += [f"over HTTP {said}" for said in answers if "no answer" in said]
-    wrong += faults([*home.glob("*.err"), *(home / "state").rglob("*.log")])
-    for minute in range(round(SETTLED_MIN), int(minutes) + 1, 5):
-        print(f"minute {minute}:", *(f"{name}: {size:.0f} MB" for name, size in levels.at(minute).items()))
-    for name, level in levels.judged().items():
-        print(name, level or "lived too short to be judged")
-        if level is not None and not level.is_level:
-            wrong.append(f"{name} {level}")
-    print("kept in", home)
-    print("\n".join(wrong) or "nothing went wrong")
-    return not wrong
-
-
-def faults(logs: Sequence[Path]) -> list[str]:
-    """What logs hold beside lines: tracebacks."""
-    found = []
-    for log in logs:
-        lines = log.read_text(errors="replace").splitlines()
-        count = sum("Traceback" in line for line in lines)
-        print(log.name, len(lines), "lines;", count, "tracebacks")
-        found += [f"{count} tracebacks in {log}"] * (count > 0)
-    return found
+    print(*(f"{count:6d} {what}" for what, count in sorted(it.said.items())), f"kept in {home}", sep="\n")
+    logs = {log: log.read_text(errors="replace").count("Traceback") for log in (home / "state").rglob("*.log")}
+    wrong = [f"{count} tracebacks in {log}" for log, count in logs.items() if count]
+    return [what for what in it.said if what.startswith("NO ANSWER")] + wrong + it.grown()
 
 
 def main() -> None:
@@ -300,8 +206,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30, help="30 or more, to judge the memory of each process")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if not asyncio.run(soak(options.minutes, options.seed)):
-        sys.exit(1)
+    if wrong := asyncio.run(soak(options.minutes, options.seed)):
+        sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -1,24 +1,18 @@
-"""A real terminal (tmux) with a shell: keys go in, a screen comes out, and pictures of it on white and on black."""
+"""A real terminal (tmux) with a shell: keys go in, a screen comes out."""
 
-import io
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import async_playwright
-from rich.console import Console
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
-from tests.server.playground.browser import ARTIFACTS, CHROMIUM
 
 BIN = Path(sys.executable).parent
-THEMES = {"white": DEFAULT_TERMINAL_THEME, "black": SVG_EXPORT_THEME}
 PATIENCE_S = 60.0  # a busy machine takes its time
 PROMPT = "hour$ "
 
@@ -26,11 +20,9 @@ PROMPT = "hour$ "
 class Terminal:
     """One terminal; ``raw`` is the file of all that was written to it."""
 
-    def __init__(self, socket: Path, raw: Path, columns: int) -> None:
+    def __init__(self, socket: Path, raw: Path) -> None:
         self._socket = socket
-        self._columns = columns
         self._raw = raw
-        self._pictures: dict[str, Text] = {}
 
     def tmux(self, *arguments: str) -> str:
         command = ["tmux", "-S", str(self._socket), "-f", "/dev/null", *arguments]
@@ -80,33 +72,13 @@ class Terminal:
             assert time.monotonic() < deadline, f"{pattern!r} is not on the screen:\n{screen}"
             time.sleep(0.05)
 
-    def keep(self, name: str) -> None:
-        """Take a picture."""
-        self._pictures[name] = Text.from_ansi(self.tmux("capture-pane", "-ep"))
 
-    async def develop(self) -> None:
-        """Write all pictures, on white and on black."""
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            page = await browser.new_page(viewport={"width": 9 * self._columns + 40, "height": 400})
-            for name, text in self._pictures.items():
-                for ground, theme in THEMES.items():
-                    console = Console(record=True, width=self._columns, file=io.StringIO())
-                    console.print(text)
-                    await page.set_content(console.export_html(theme=theme))
-                    await page.screenshot(path=ARTIFACTS / f"terminal-{name}-{ground}.png", full_page=True)
-            await browser.close()
-
-
-@asynccontextmanager
-async def running(
-    folder: Path, environment: Mapping[str, str], columns: int = 80, rows: int = 40
-) -> AsyncIterator[Terminal]:
-    """A shell in a folder, in a terminal of this size; its pictures are written at the end."""
+@contextmanager
+def running(folder: Path, environment: Mapping[str, str], columns: int, rows: int = 40) -> Iterator[Terminal]:
+    """A shell in a folder, in a terminal of this size."""
     if shutil.which("tmux") is None:
         pytest.skip("make test installs tmux")
-    terminal = Terminal(Path(environment["XDG_RUNTIME_DIR"]) / "tmux", folder / ".raw", columns)
+    terminal = Terminal(Path(environment["XDG_RUNTIME_DIR"]) / "tmux", folder / ".raw")
     own = {"PS1": PROMPT, "PATH": f"{BIN}:{environment['PATH']}", "COLORTERM": "truecolor", "HISTFILE": ""}
     settings = (f"{name}={value}" for name, value in {**environment, **own}.items())
     shell = ["env", "-i", *settings, "TERM=screen-256color", "bash", "--norc", "--noprofile"]
@@ -117,4 +89,3 @@ async def running(
         yield terminal
     finally:
         terminal.tmux("kill-server")
-        await terminal.develop()

@@ -21,14 +21,6 @@ def lacuna(*arguments: object, folder: Path, **variables: str) -> subprocess.Com
     return subprocess.run(command, capture_output=True, timeout=300, check=False, cwd=folder, env=environment)
 
 
-def line(ended: subprocess.CompletedProcess[bytes]) -> str:
-    """The only line that a refused command prints."""
-    assert ended.returncode == 2
-    assert ended.stdout == b""
-    (said,) = ended.stderr.decode().splitlines()
-    return said
-
-
 def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     name = f"{FOLDER}/{NAME}"
     (tmp_path / FOLDER).mkdir()
@@ -42,36 +34,6 @@ def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     shown = lacuna("context", name, "--at", "2:11", "--json", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
     json.loads(shown.stdout)
-
-
-def test_an_argument_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(SOURCE)
-    word = os.fsdecode(b"\xe9")
-    assert "is neither UTF-8 text nor an existing file" in line(lacuna("refactor", word, "b", ".", folder=tmp_path))
-    assert "line 9 is outside caf\ufffd.py" in line(lacuna("complete", _file(tmp_path), "--at", "9:9", folder=tmp_path))
-
-
-def _file(folder: Path) -> str:
-    (folder / NAME).write_text(SOURCE)
-    return NAME
-
-
-HELP = """
-import contextlib
-from lacuna_server.__main__ import main
-for arguments in (["--help"], ["complete", "--help"], ["models", "pull", "--help"]):
-    with contextlib.suppress(SystemExit):
-        main(arguments)
-"""
-
-
-def test_the_help_is_there_where_python_drops_docstrings() -> None:
-    plain, without = (
-        subprocess.run([sys.executable, *flags, "-c", HELP], capture_output=True, text=True, check=True).stdout
-        for flags in ((), ("-OO",))
-    )
-    assert plain.count("Usage: ") == 3
-    assert without == plain
 
 
 # A user id without a name has no home folder unless HOME names one.

@@ -4,7 +4,6 @@ CI fetches only the small model; with the default one, the tests are skipped whe
 """
 
 import ast
-import builtins
 import json
 import re
 import shutil
@@ -101,20 +100,7 @@ def test_the_demo(engine: Engine) -> None:
     assert result.fills == DEMO
 
 
-# The documents' example of an instruction, wherever one is given.
 INSTRUCTION = "add a docstring"
-GIVEN = {
-    "editor-clients/neovim/README.md": "`:Lacuna edit {}`",
-    "editor-clients/neovim/doc/lacuna.txt": "as the words say:\n        {}.",
-    "editor-clients/vscode/src/commands.ts": "What to change, such as: {}.",
-    "server/lacuna_server/agents/serving.py": 'as an instruction says, such as "{}".',
-    "server/README.md": '--instruction "{}"',
-}
-
-
-@pytest.mark.parametrize("place", GIVEN)
-def test_the_documents_give_the_instruction_that_is_tried(place: str) -> None:
-    assert GIVEN[place].format(INSTRUCTION) in (ROOT / place).read_text()
 
 
 @pytest.mark.parametrize(
@@ -165,70 +151,3 @@ def test_the_pictures_of_the_editors(engine: Engine, editor: str) -> None:
     at = len(head.encode())
     request = InfillRequest(head + tail, (at_cursor(at, "", 64, 12),), path="area.py", language="python")
     assert engine.fill(request).fills[0].rstrip() == suggested
-
-
-NET = '''\
-import requests
-
-
-def fetch(url, timeout):
-    """Fetch a page."""
-    return requests.get(url, timeout=timeout).text
-
-
-def status(url, timeout):
-    """The status of a page."""
-    return requests.get(url, timeout=timeout).status_code
-'''
-LEDGER = '''\
-def total(entries):
-    """The sum of all entries."""
-    if not entries:
-        return 0
-    return sum(entry.amount for entry in entries)
-
-
-def mean(entries):
-    """The mean of all entries."""
-    if not entries:
-        return 0
-    return total(entries) / len(entries)
-'''
-
-
-TEXTS = (
-    "def f(a, b):\n    return ¦\n",
-    'def mean(values):\n    """The mean of all values."""\n    ¦\n    return sum(values) / len(values)\n',
-    'import urllib.request\n\n\ndef page(url, timeout):\n    """The text of a page."""\n    return ¦\n',
-)
-
-
-def test_what_is_copied_from_other_files_has_only_names_that_are_bound(small: Engine, tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(NET)
-    (tmp_path / "ledger.py").write_text(LEDGER)
-    small.workspaces.read(str(tmp_path), 30)
-    fills = []
-    for number, text in enumerate(TEXTS):
-        before, _, after = text.partition("¦")
-        region = at_cursor(len(before), "", DEFAULT_TOKENS, 12)
-        path = tmp_path / f"new_{number}.py"
-        request = InfillRequest(before + after, (region,), path=str(path), language="python", workspace=str(tmp_path))
-        result = small.fill(request)
-        fills.append(result.fills[0].strip())
-        assert unbound(request.filled(result.fills)) == set()
-    assert sum(map(bool, fills)) > 1
-
-
-def unbound(text: str) -> set[str]:
-    """The names that a Python file reads and that it binds nowhere."""
-    nodes = list(ast.walk(ast.parse(text)))
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    bound = {name.id for name in names if not isinstance(name.ctx, ast.Load)} | set(dir(builtins))
-    for node in nodes:
-        if isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.alias):
-            bound.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            bound.add(node.name)
-    return {name.id for name in names} - bound

@@ -4,54 +4,21 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import pytest
 
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
 from lacuna_server.daemon.running import TURN_OVER_BYTES
-from lacuna_server.wire.protocol import Open, ServiceError, Status
+from lacuna_server.wire.protocol import Open, ServiceError
 
-from .test_service import SCRIPTED, TIMEOUT_S, alive, fill, running, until, workers
+from .test_service import TIMEOUT_S, Daemon, alive, daemon, fill, running, until, workers
+
+__all__ = ["daemon"]
 
 NUM_SESSIONS = 25
-
-
-class Faulty:
-    """Starts a service and sends its log to a file or pipe of the test."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder = folder
-        self._stack = stack
-
-    def serve(
-        self, engine: str = "load", log: int | IO[bytes] = subprocess.DEVNULL, **config: object
-    ) -> tuple["subprocess.Popen[bytes]", Address]:
-        lines = [f"{name} = {value!r}".lower() for name, value in config.items()]
-        file = self.folder / "lacuna.toml"
-        file.write_text("\n".join((f'engine = "scripted_engine:{engine}"', "port = 0", *lines)) + "\n")
-        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(file)]
-        process = self._stack.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
-        self._stack.callback(process.kill)
-        until(lambda: process.poll() is not None or lifecycle.find() is not None)
-        found = lifecycle.find()
-        assert found is not None
-        return process, Address.of(found)
-
-
-@pytest.fixture
-def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
-    with ExitStack() as stack:
-        yield Faulty(tmp_path, stack)
 
 
 async def session(address: Address, uri: str) -> None:
@@ -62,7 +29,7 @@ async def session(address: Address, uri: str) -> None:
         await client.status()
 
 
-async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -> None:
+async def all_are_served(process: "subprocess.Popen[Any]", address: Address) -> None:
     """Run many sessions, kill the worker, run many more sessions, and stop the service properly."""
     await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
     (worker,) = workers(process)
@@ -73,23 +40,15 @@ async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -
     assert process.wait(TIMEOUT_S) == 0
 
 
-async def state(client: Client, wanted: str, *, detail: str = "") -> Status:
-    """Wait until the service has the wanted state, and return its status."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while (status := await client.status()).state != wanted or detail not in status.detail:
-            await asyncio.sleep(0.02)
-    return status
-
-
-async def test_a_full_log_does_not_affect_clients(faulty: Faulty) -> None:
+async def test_a_full_log_does_not_affect_clients(daemon: Daemon) -> None:
     with open("/dev/full", "wb") as full:
-        await all_are_served(*faulty.serve(log=full))
+        await all_are_served(*daemon.serve(stderr=full))
 
 
-async def test_a_log_that_nobody_reads_does_not_affect_clients(faulty: Faulty) -> None:
+async def test_a_log_that_nobody_reads_does_not_affect_clients(daemon: Daemon) -> None:
     reading, writing = os.pipe()
     try:
-        process, address = faulty.serve(log=writing)
+        process, address = daemon.serve(stderr=writing)
         os.set_blocking(writing, False)
         with pytest.raises(BlockingIOError):
             _fill(writing)
@@ -107,8 +66,9 @@ def _fill(pipe: int) -> None:
         os.write(pipe, bytes(4096))
 
 
-async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:
-    process, address = faulty.serve(max_active=2)
+async def test_sigterm_under_load_answers_every_request(daemon: Daemon) -> None:
+    daemon.configure(max_active=2)
+    process, address = daemon.serve(stderr=subprocess.DEVNULL)
     clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
     try:
         for client in clients:
@@ -129,13 +89,12 @@ async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:
     assert lifecycle.find() is None
 
 
-async def test_a_started_service_is_detached_with_its_log(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    workspace = faulty.folder / "workspace"
+async def test_a_started_service_is_detached_with_its_log(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = daemon.folder / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(workspace)
-    config = faulty.folder / "lacuna.toml"
-    config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
-    address = await find_or_start("--config", str(config))
+    daemon.configure("lacuna_server:missing")
+    address = await find_or_start("--config", str(daemon.config))
     found = lifecycle.find()
     assert found is not None
     try:
@@ -144,7 +103,7 @@ async def test_a_started_service_is_detached_with_its_log(faulty: Faulty, monkey
         parent = int(Path(f"/proc/{found.pid}/stat").read_text().rpartition(")")[2].split()[1])
         assert parent != os.getpid()
         assert not Path(f"/proc/{parent}/cmdline").read_bytes().startswith(b"/bin/sh")
-        log = next(faulty.folder.glob("state/**/service.log"))
+        log = next(daemon.folder.glob("state/**/service.log"))
         assert log.stat().st_mode & 0o777 == 0o600
         with log.open("ab") as stream:
             stream.write(b"x" * TURN_OVER_BYTES)
@@ -158,11 +117,10 @@ async def test_a_started_service_is_detached_with_its_log(faulty: Faulty, monkey
         until(lambda: lifecycle.find() is None)
 
 
-async def test_a_service_starts_if_its_log_cannot_be_opened(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    (faulty.folder / "state").write_text("in the way")
-    config = faulty.folder / "lacuna.toml"
-    config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
-    address = await find_or_start("--config", str(config))
+async def test_a_service_starts_if_its_log_cannot_be_opened(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    (daemon.folder / "state").write_text("in the way")
+    daemon.configure("lacuna_server:missing")
+    address = await find_or_start("--config", str(daemon.config))
     try:
         async with await Client.connect(address) as client:
             await client.status()

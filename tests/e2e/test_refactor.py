@@ -1,7 +1,5 @@
-import contextlib
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -96,22 +94,3 @@ def test_a_refactor_that_is_killed_between_two_files_is_reverted(package: Path, 
     assert git(package, "status", "--porcelain") == ""
     assert lacuna(*arguments, "--apply").returncode == 0
     assert len(git(package, "diff", "--name-only").split()) > 2
-
-
-@pytest.mark.parametrize("answer", ["y", ""])
-def test_a_terminal_shows_a_coloured_diff_and_asks_for_confirmation(package: Path, tmp_path: Path, answer: str) -> None:
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "lacuna_server", "refactor", "import re", "import re, sys", "json/scanner.py"]
-    environment = os.environ | {"LACUNA_STATE": str(tmp_path / "state"), "TERM": "xterm-256color"}
-    with subprocess.Popen(command, cwd=package, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        os.write(ours, f"{answer}\n".encode())
-        shown = b""
-        with contextlib.suppress(OSError):  # reading fails after the process has closed the terminal
-            while piece := os.read(ours, 4096):
-                shown += piece
-    os.close(ours)
-    assert process.returncode == 0, shown
-    assert b"\x1b[" in shown
-    assert b"Change 1 place in 1 file? [y/N]" in shown
-    assert ("import re, sys" in (package / "json" / "scanner.py").read_text()) is (answer == "y")

@@ -27,23 +27,28 @@ class Daemon:
     """Starts ``lacuna serve`` with the scripted engine in separate processes, and ends them."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._stack = stack
+        self.folder = folder
         self.config = folder / "lacuna.toml"
-        self.config.write_text('engine = "scripted_engine:load"\nport = 0\n')
+        self._stack = stack
+        self.configure()
 
-    def start(self, *arguments: object, **options: Any) -> "subprocess.Popen[str]":
+    def configure(self, engine: str = "scripted_engine:load", **settings: object) -> None:
+        lines = [f"{name} = {value!r}" for name, value in {"engine": engine, "port": 0, **settings}.items()]
+        self.config.write_text("\n".join(lines))
+
+    def start(self, *arguments: object, **options: Any) -> "subprocess.Popen[Any]":
         command = [sys.executable, "-m", "lacuna_server", "serve", "--config", *map(str, (self.config, *arguments))]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+        process = subprocess.Popen(command, **{"stderr": subprocess.PIPE, "text": True, **options})
         self._stack.enter_context(process)
         self._stack.callback(process.kill)
         return process
 
-    def serve(self, *arguments: object) -> tuple["subprocess.Popen[str]", Address]:
+    def serve(self, *arguments: object, **options: Any) -> tuple["subprocess.Popen[Any]", Address]:
         """Start a service and wait until clients can connect to it."""
-        process = self.start(*arguments)
+        process = self.start(*arguments, **options)
         return process, self.address(process)
 
-    def address(self, process: "subprocess.Popen[str]") -> Address:
+    def address(self, process: "subprocess.Popen[Any]") -> Address:
         until(lambda: process.poll() is not None or lifecycle.find() is not None)
         running = lifecycle.find()
         assert running is not None, process.communicate()[1]
@@ -68,13 +73,13 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+def ended(process: "subprocess.Popen[Any]") -> tuple[int, str]:
     """Wait until a process ends by itself, and return its exit code and log."""
     log = process.communicate(timeout=TIMEOUT_S)[1]
     return process.returncode, log
 
 
-def workers(process: "subprocess.Popen[str]") -> list[int]:
+def workers(process: "subprocess.Popen[Any]") -> list[int]:
     """The process ids of a service's child processes."""
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
@@ -135,7 +140,7 @@ def test_the_file_of_a_killed_service_is_noticed(daemon: Daemon) -> None:
 
 
 async def test_shutdown_does_not_wait_longer_than_its_grace_period(daemon: Daemon) -> None:
-    daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nshutdown_grace_s = 0.1\n')
+    daemon.configure(shutdown_grace_s=0.1)
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
         client.open(Open("a", "text", 1))
@@ -199,7 +204,7 @@ def test_a_token_that_others_can_read_is_refused_in_one_line(daemon: Daemon, tmp
 
 
 def test_the_status_of_a_model_that_has_failed_is_a_failure(daemon: Daemon) -> None:
-    daemon.config.write_text('engine = "scripted_engine:load_damaged"\nport = 0\n')
+    daemon.configure("scripted_engine:load_damaged")
     daemon.serve()
     command = [sys.executable, "-m", "lacuna_server", "status"]
 
@@ -241,7 +246,7 @@ async def test_every_client_needs_the_token_and_this_users_clients_find_it(daemo
 
 async def test_clients_that_start_a_service_at_once_share_one(daemon: Daemon) -> None:
     # This config loads no model, because the clients request no fill.
-    daemon.config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
+    daemon.configure("lacuna_server:missing")
     started: list[Address] = []
     try:
         started += await asyncio.gather(*(find_or_start("--config", str(daemon.config)) for _ in range(3)))

@@ -14,15 +14,6 @@ from .neovim import running as running_neovim
 from .vscode import VSCode
 from .vscode import running as running_vscode
 
-# A language server that says that it is of an older version.
-OLD_SERVER = """
-import importlib.metadata
-version = importlib.metadata.version
-importlib.metadata.version = lambda name: "0.0.9" if name == "lacuna-code" else version(name)
-from lacuna_lsp.__main__ import main
-main()
-"""
-
 __all__ = ["daemon", "language_server", "own_daemon", "shared_daemon"]
 
 

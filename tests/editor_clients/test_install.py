@@ -20,15 +20,12 @@ from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
 # In place of uv: keeps its arguments, and has pip do the work.
-UV = """import json, os, subprocess, sys
+UV = """import subprocess, sys
 from pathlib import Path
 into, python, *rest = sys.argv[3:]
 assert into == "--python"
-told = {name: value for name, value in os.environ.items() if name in ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS")}
 Path(python).parents[1].joinpath("uv").write_text(" ".join(rest))
-Path(python).parents[1].joinpath("variables").write_text(json.dumps(told))
-own = rest[rest.index("--find-links") + 1] if "--find-links" in rest else told["UV_FIND_LINKS"].rpartition(",")[2]
-source = ["--find-links", own, rest[-1]]
+source = ["--find-links", rest[rest.index("--find-links") + 1], rest[-1]]
 subprocess.run([python, "-I", "-m", "pip", "install", "--no-index", *source], check=True)
 """
 # What uv is told to install over another wheel of the same version.
@@ -133,30 +130,14 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(newer: Path) -> None:
     make_program_wheel(newer, "uv", UV)
     is_set_up(newer, PIP_CONFIG_FILE=os.devnull)
     told = (newer.with_name("into") / "venv/uv").read_text()
-    assert told == f"--only-binary :all: --torch-backend auto --find-links {newer} {AGAIN}"
-
-
-def test_uv_is_told_where_pip_gets_packages_from(newer: Path) -> None:
-    make_program_wheel(newer, "uv", UV)
-    urls = "https://me:secret@127.0.0.1:9/one https://127.0.0.1:9/two"
-    is_set_up(newer, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=urls)
-    told = (newer.with_name("into") / "venv/uv").read_text()
-    assert told == f"--only-binary :all: --index-strategy unsafe-best-match --find-links {newer} {AGAIN}"
-    assert json.loads((newer.with_name("into") / "venv/variables").read_text()) == {"UV_INDEX": urls}
+    assert told == f"--torch-backend auto --only-binary :all: --find-links {newer} {AGAIN}"
 
 
 def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(newer: Path) -> None:
+    """Where pip gets packages from another place it installs them, by its own settings: uv would have to be told."""
     make_program_wheel(newer, "uv", UV)
-    config = newer.with_name("pip.conf")
-    index, links = "https://me:secret@127.0.0.1:9/one", "https://me:secret@127.0.0.1:9/links"
-    config.write_text(f"[global]\nindex-url = {index}\nfind-links = {links}\n")
-    is_set_up(newer, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links, PIP_RETRIES="0")
-    told = (newer.with_name("into") / "venv/uv").read_text()
-    assert told == f"--only-binary :all: --index-strategy unsafe-best-match {AGAIN}"
-    variables = json.loads((newer.with_name("into") / "venv/variables").read_text())
-    assert variables["UV_DEFAULT_INDEX"] == index
-    assert variables["UV_FIND_LINKS"].split(",")[-1] == str(newer)
-    assert set(variables["UV_FIND_LINKS"].split(",")) == {links, str(newer)}
+    is_set_up(newer, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL="https://me:secret@127.0.0.1:9/one")
+    assert not (newer.with_name("into") / "venv/uv").exists()
 
 
 def test_a_password_of_a_proxy_is_not_said() -> None:

@@ -66,16 +66,20 @@ async def test_lines_are_edited_by_an_instruction_after_a_preview(nvim: Neovim, 
     assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "ten times"}
 
 
+async def refactor(nvim: Neovim, template: str) -> None:
+    await nvim.command("Lacuna refactor")
+    await nvim.wait("Rewrite places like:")
+    await nvim.keys("get($A)<CR>")
+    await nvim.wait("to (the model fills <<fill>>):")
+    await nvim.keys(f"{template}<CR>")
+
+
 async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     other = tmp_path / "other.py"
     other.write_text("def f():\n    get(c)\n")
     file = await nvim.start("code.py", "get(a)\n\n\nget(b)\n")
-    await nvim.command("Lacuna refactor")
-    await nvim.wait("Rewrite places like:")
-    await nvim.keys("get($A)<CR>")
-    await nvim.wait("to (the model fills <<fill>>):")
-    await nvim.keys("get($A, 1)<CR>")
+    await refactor(nvim, "get($A, 1)")
     await nvim.wait("+    get(c, 1)")
     assert nvim.shows("+get(a, 1)")
     assert other.read_text() == "def f():\n    get(c)\n"
@@ -94,11 +98,7 @@ async def refactor_folder(nvim: Neovim, folder: Path) -> tuple[Path, Path]:
     other = folder / "other.py"
     other.write_text("def f():\n    get(c)\n")
     file = await nvim.start("code.py", "get(a)\n")
-    await nvim.command("Lacuna refactor")
-    await nvim.wait("Rewrite places like:")
-    await nvim.keys("get($A)<CR>")
-    await nvim.wait("to (the model fills <<fill>>):")
-    await nvim.keys("get($A, 1)<CR>")
+    await refactor(nvim, "get($A, 1)")
     return file, other
 
 
@@ -137,11 +137,7 @@ async def test_a_preview_waits_while_the_user_types_in_another_file(
     third.write_text("abc\n")
     file = await nvim.start("code.py", "get(a)\nget(b)\n")
     await nvim.lua(APPLIES)
-    await nvim.command("Lacuna refactor")
-    await nvim.wait("Rewrite places like:")
-    await nvim.keys("get($A)<CR>")
-    await nvim.wait("to (the model fills <<fill>>):")
-    await nvim.keys("get($A, <<fill>>)<CR>".replace("<<", "<lt><lt>"))
+    await refactor(nvim, "get($A, <lt><lt>fill>>)")
     await nvim.command("edit third.py")
     await nvim.keys("A")
     assert await nvim.lua("return vim.wait(30000, function() return _G.applying end)")

@@ -89,13 +89,15 @@ end
 async def test_what_the_user_has_undone_is_not_asked_for_again(nvim: Neovim) -> None:
     await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
     await nvim.wait("keep(old_name, 1) ⇥ next edit")
+    await nvim.lua(COUNTED)
     await nvim.keys("<Tab><Tab>")
     await nvim.wait("show(old_name) ⇥ next edit")
-    await nvim.lua(COUNTED)
+    await asyncio.sleep(1)
+    assert await nvim.lua("return _G.asked()") == 1  # at once, and not again after a pause
     await nvim.keys("u")
     await nvim.gone("⇥ next edit")
     await asyncio.sleep(1)
-    assert await nvim.lua("return _G.asked()") == 0
+    assert await nvim.lua("return _G.asked()") == 1
     assert (await nvim.lines())[6] == "keep(old_name, 1)"
     assert not nvim.shows("⇥ next edit")
 

@@ -5,20 +5,17 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tomllib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
-import pytest
 import pytest_asyncio
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 
 from lacuna_server.wire.config import Settings
 
-from .conftest import OLD_SERVER, begun
+from .conftest import begun
 from .neovim import AT_ONCE, BIN, PLUGIN, Neovim, running
 
 
@@ -39,22 +36,6 @@ async def test_a_message_wider_than_the_screen_does_not_wait_for_a_key(nvim: Neo
     assert await nvim.request("nvim_get_mode") == {"mode": "n", "blocking": False}
     assert f"{name} is not modifiable" in await nvim.lua("return vim.fn.execute('messages')")
     assert await nvim.saved(file) == "a = <<fill>>\n"
-
-
-def test_the_plugin_has_the_version_of_the_package() -> None:
-    version = tomllib.loads((PLUGIN.parents[1] / "pyproject.toml").read_text())["project"]["version"]
-    assert f"M.VERSION = '{version}'" in (PLUGIN / "lua/lacuna/server.lua").read_text()
-
-
-async def test_a_server_that_is_older_than_the_plugin_is_reported(daemon: Daemon, tmp_path: Path) -> None:
-    command = ", ".join(f"[[{word}]]" for word in (sys.executable, "-c", OLD_SERVER))
-    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ cmd = {{ {command} }} }})") as nvim:
-        (tmp_path / "code.py").write_text("value = \n")
-        await nvim.command("edit code.py")
-        await nvim.told("the language server is of version 0.0.9, older than the plugin")
-        await nvim.wait("Lacuna: ready")
-        await nvim.command("checkhealth lacuna")
-        await nvim.wait("WARNING the language server is of version 0.0.9")
 
 
 async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: Path) -> None:
@@ -240,44 +221,6 @@ async def is_ready(environment: Mapping[str, str], home: Path) -> bool:
     return await ended.wait() == 0
 
 
-# What the plugin managers do with the snippets: lazy.nvim puts ``dir`` on the runtime path and calls ``config``;
-# vim.pack clones ``src`` into the folder of optional packages and adds it.
-LAZY = """local function setup(spec)
-  vim.opt.runtimepath:prepend(spec.dir)
-  vim.cmd.runtime({ 'plugin/lacuna.lua', bang = true })
-  spec.config()
-end
-setup(%s)
-"""
-PACK = """vim.pack = { add = function(specs)
-  local spec = specs[1]
-  local folder = vim.fn.stdpath('data') .. '/site/pack/core/opt/' .. spec.name
-  assert(vim.system({ 'git', 'clone', '--quiet', spec.src, folder }):wait().code == 0)
-  vim.cmd.packadd({ spec.name, bang = true })
-end }
-%s
-"""
-
-
-@pytest.mark.parametrize(("index", "manager"), [(0, LAZY), (1, PACK)], ids=["lazy.nvim", "vim.pack"])
-async def test_the_readme_shows_how_plugin_managers_load_the_plugin(
-    daemon: Daemon, tmp_path: Path, index: int, manager: str
-) -> None:
-    snippet = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)[index]
-    clone = tmp_path / "clone"
-    shutil.copytree(PLUGIN, clone / "editor-clients/neovim")
-    for arguments in (("init",), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a", "commit", "-m", "a")):
-        subprocess.run(["git", *arguments], cwd=clone, check=True, capture_output=True)
-    init = tmp_path / ".config/nvim/init.lua"
-    init.parent.mkdir(parents=True)
-    init.write_text(manager % snippet.replace("/path/to/lacuna", str(clone)))
-    home = {
-        name: value for name, value in daemon.environment.items() if not name.startswith(("XDG_CONFIG", "XDG_DATA"))
-    }
-    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
-    assert await is_ready(home, tmp_path)
-
-
 async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
@@ -290,7 +233,7 @@ async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) 
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
-async def test_the_status_log_health_check_and_completion_of_commands_work(nvim: Neovim, daemon: Daemon) -> None:
+async def test_the_status_log_health_check_and_completion_of_commands_work(nvim: Neovim) -> None:
     await nvim.start("code.py", "value = \n")
     for line in ("Lacuna status", "Lacuna"):
         await nvim.command(line)
@@ -313,7 +256,7 @@ async def test_the_status_log_health_check_and_completion_of_commands_work(nvim:
     assert await nvim.lua(complete, "Lacuna log ") == []
 
 
-async def test_the_status_line_says_while_suggestions_are_snoozed(nvim: Neovim, daemon: Daemon) -> None:
+async def test_the_status_line_says_while_suggestions_are_snoozed(nvim: Neovim) -> None:
     await nvim.start("code.py", "value = \n")
     await nvim.command("Lacuna snooze 5")
     await nvim.wait("Lacuna: snoozed")

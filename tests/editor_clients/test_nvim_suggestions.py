@@ -12,19 +12,6 @@ from .neovim import AT_ONCE, Neovim, running
 # All that is drawn has been there for a second; and nothing gets older.
 LATER = "local now = vim.uv.now() + 1000; vim.uv.now = function() return now end"
 FROZEN = "local now = vim.uv.now(); vim.uv.now = function() return now end"
-# The answers to two commands come at once, as they do in a Neovim that was busy.
-PAIRED = """
-local server, waiting = require('lacuna.server'), {}
-local execute = server.execute
-function server.execute(name, argument, done)
-  execute(name, argument, function(answer)
-    table.insert(waiting, function() done(answer) end)
-    if #waiting == 2 then
-      vim.iter(waiting):each(function(each) each() end)
-    end
-  end)
-end
-"""
 
 
 async def frozen(nvim: Neovim, daemon: Daemon, text: str, keys: str) -> None:
@@ -38,22 +25,12 @@ async def frozen(nvim: Neovim, daemon: Daemon, text: str, keys: str) -> None:
 
 async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: Neovim, daemon: Daemon) -> None:
     await frozen(nvim, daemon, "def f(x):\n    \n", "jA")
-    await nvim.keys("<Tab>")
+    await nvim.keys("<Tab>y<BS>")  # the Tab comes before the keys behind it
     await nvim.wait_lines("def f(x):", "        ")
     await nvim.wait_ghost("return x")
     await nvim.lua(LATER)
     await nvim.keys("<Tab>")
     await nvim.wait_lines("def f(x):", "        return x")
-
-
-async def test_a_tab_that_indents_comes_before_the_keys_behind_it_and_stays_in_a_macro(
-    nvim: Neovim, daemon: Daemon
-) -> None:
-    await frozen(nvim, daemon, "def f(x):\n    \n    \n", "qqjA")
-    await nvim.keys("<Tab>pass<Esc>q")
-    await nvim.wait_lines("def f(x):", "        pass", "    ")
-    await nvim.keys("@q")
-    await nvim.wait_lines("def f(x):", "        pass", "        pass")
 
 
 async def test_the_key_of_a_line_accepts_it_on_a_blank_line_at_once(nvim: Neovim, daemon: Daemon) -> None:
@@ -116,20 +93,11 @@ async def test_words_and_lines_of_a_suggestion_are_accepted_one_by_one(nvim: Neo
     assert await nvim.saved(file) == "if first.second:\n    third\nfourth\n"
     await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
     assert counted(daemon)["partly_accepted"] == before.get("partly_accepted", 0) + 3
-
-
-async def test_a_word_is_accepted_once_though_its_key_is_pressed_again_before_it_is_there(
-    nvim: Neovim, daemon: Daemon
-) -> None:
-    daemon.plan(fills=["first.second.third"])
-    await nvim.start("code.py", "value = \n", keys="A")
-    await nvim.wait_ghost("first.second.third")
-    await nvim.lua(PAIRED)
-    await nvim.lua("for _ = 1, 2 do require('lacuna.suggestion').accept_part('word') end")
-    await nvim.wait_lines("value = first")
-    await nvim.wait_ghost(".second.third")
-    await nvim.keys("<Esc>")
-    await nvim.wait_lines("value = first")
+    daemon.plan(fills=["é\u0301t.\u0915\u093f"])
+    await nvim.keys("o<Space>")
+    await nvim.wait_ghost("é\u0301t.\u0915\u093f")
+    await nvim.keys("<M-w><M-w>")  # at once: the second one takes the next part
+    await nvim.wait_lines("if first.second:", "    third", "fourth", " é\u0301t.")
 
 
 async def test_a_dismissed_suggestion_is_not_made_again(nvim: Neovim, daemon: Daemon) -> None:
@@ -250,6 +218,14 @@ async def test_keys_that_come_at_once_accept_what_is_left_of_a_suggestion_if_it_
     await nvim.wait_lines("count = xy", "value = total(")
 
 
+async def test_nothing_is_suggested_while_a_macro_is_recorded(nvim: Neovim) -> None:
+    await nvim.start("code.py", "a\nb\n", keys="qqA<Tab>= ")
+    await nvim.keys("<M-\\><Tab>1<Esc>qj@q")
+    await nvim.wait_lines("a   =   1", "b   =   1")
+    await nvim.keys("o")
+    await nvim.wait_ghost("filled")
+
+
 async def test_a_suggestion_is_not_accepted_before_a_bracket_that_another_plugin_has_closed(
     nvim: Neovim, daemon: Daemon
 ) -> None:
@@ -276,37 +252,6 @@ async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -
     await nvim.keys("u")
     await nvim.wait_lines("v = first(…\t", "    second);", "")
     assert await nvim.saved(file) == "v = first(…\t\n    second);\n\n"
-
-
-async def test_a_macro_replays_what_was_accepted_and_not_the_key(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=['first("…\\\n    second)'])
-    await nvim.start("code.py", "a\nb\nc\n", keys="qqA<Tab>= <M-\\>")
-    await until(lambda: "second)" in nvim.ghost)
-    daemon.plan(status="no_valid_fill")
-    await nvim.keys("<Tab>;<Esc>q")
-    done = ['a   = first("…\\', "    second);"]
-    await nvim.wait_lines(*done, "b", "c")
-    await nvim.keys("j@q")
-    done += ['b   = first("…\\', "    second);"]
-    await nvim.wait_lines(*done, "c")
-    await nvim.keys("j.")
-    await nvim.wait_lines(*done, 'c   = first("…\\', "    second);")
-
-
-async def test_a_macro_keeps_no_key_that_had_a_meaning_for_a_time(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["one(two)", "three(four)"])
-    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
-    await nvim.wait_ghost("one(two)")
-    await nvim.keys("<M-n>")
-    await nvim.wait_ghost("three(four)")
-    await nvim.keys("<M-w>")
-    await nvim.wait_ghost("(four)")
-    await nvim.keys("<C-]>")
-    await nvim.wait_ghost("")
-    await nvim.keys(";<Esc>q")
-    daemon.plan(status="no_valid_fill")
-    await nvim.keys("j@q")
-    await nvim.wait_lines("a= three;", "b= three;")
 
 
 # A language server that answers at once.

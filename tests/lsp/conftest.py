@@ -60,17 +60,6 @@ def language_server(shared_daemon: Daemon) -> Iterator[Path]:
     process.stderr.close()
 
 
-@pytest.fixture
-def token_port(shared_daemon: Daemon) -> Iterator[int]:
-    """The port of a ``lacuna-lsp`` that accepts only websocket clients with its token."""
-    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0"]
-    environment = dict(shared_daemon.environment) | {"LACUNA_LSP_TOKEN": "s3cret"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        yield int(process.stderr.readline().rpartition(":")[2])
-        process.terminate()
-
-
 @pytest_asyncio.fixture
 async def editor(daemon: Daemon, language_server: Path) -> AsyncIterator[Editor]:
     """An editor connected to the language server, not yet initialized."""

@@ -84,9 +84,9 @@ class Editor:
             await self.ready()
         return result
 
-    async def begin(self, text: str = "value = ¦\n", **options: object) -> None:
+    async def begin(self, text: str = "value = ¦\n", *, ready: bool = True, **options: object) -> None:
         """Initialize without a pause before requests, and open a document."""
-        await self.initialize({"debounce": False} | options)
+        await self.initialize({"debounce": False} | options, ready=ready)
         self.open(text)
 
     async def ready(self) -> None:

@@ -4,7 +4,6 @@ from typing import Union
 from lsprotocol import types
 
 from .editor import Editor
-from .service import Daemon
 
 TEXT = '''def f(x):
     """Doc."""
@@ -43,26 +42,23 @@ async def titles(
     return {action.title: action for action in answer or () if isinstance(action, types.CodeAction)}
 
 
-async def test_applicable_actions_are_offered(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    editor.open(TEXT)
+async def test_applicable_actions_are_offered(editor: Editor) -> None:
+    await editor.begin(TEXT, ready=False)
     found = await titles(editor, (7, 0), (8, 0))
     assert {"Fill 1 <<fill>> marker", "Regenerate the selection", "Fill 2 empty bodies in A"} <= set(found)
     assert any(title.startswith("Add a docstring") for title in found)
     assert not any("test" in title for title in found)
 
 
-async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    editor.open("f(a¦)\nf(b)\n")
+async def test_a_changed_line_can_be_propagated(editor: Editor) -> None:
+    await editor.begin("f(a¦)\nf(b)\n", ready=False)
     assert not [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
     editor.type(", 1")
     assert [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
     assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
 
 
-async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    editor.open(TEXT)
+async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor) -> None:
+    await editor.begin(TEXT, ready=False)
     assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]
     assert await titles(editor, (7, 0), (7, 0), only=[types.CodeActionKind.SourceOrganizeImports]) == {}

@@ -28,7 +28,7 @@ async def test_clients_without_inline_completion_get_ordinary_completion(editor:
     assert item.command.command == "lacuna.accepted"
 
 
-async def test_clients_with_inline_completion_get_no_ordinary_completion(editor: Editor, daemon: Daemon) -> None:
+async def test_clients_with_inline_completion_get_no_ordinary_completion(editor: Editor) -> None:
     result = await editor.initialize(ready=False)
     assert result.capabilities.completion_provider is None
     assert result.capabilities.inline_completion_provider == types.InlineCompletionOptions()

@@ -18,8 +18,7 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
     own_daemon.plan(hold=True)
     own_daemon.start()
     async with started(own_daemon) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
-        editor.open("value = <<fill>>¦\n")
+        await editor.begin("value = <<fill>>¦\n", ready=False)
         assert await editor.suggest() == []
         await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
         await until(lambda: [status for status in editor.statuses if status.fraction == 0.5])
@@ -50,8 +49,7 @@ async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: 
     own_daemon.plan(hold=True)
     own_daemon.start()
     async with started(own_daemon) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
-        editor.open("def area(r¦):\n    return 3 * r\n")
+        await editor.begin("def area(r¦):\n    return 3 * r\n", ready=False)
         editor.type(", pi")
         place = {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}, "scope": "file"}
         following = asyncio.ensure_future(editor.command("lacuna.propagate", place))
@@ -73,8 +71,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
     own_daemon.plan(damaged=True)
     own_daemon.start()
     async with started(own_daemon) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
-        editor.open("value = ¦\n")
+        await editor.begin("value = ¦\n", ready=False)
         await until(lambda: editor.messages)
         assert await editor.suggest() == await editor.suggest(invoked=True) == []
         assert editor.messages == ["Lacuna: No engine: the weights are damaged"]
@@ -102,8 +99,7 @@ async def test_an_unreachable_engine_and_a_lost_one_are_each_reported_once_and_c
     url = own_daemon.running.url
     own_daemon.kill()
     async with started(own_daemon, "--engine", url) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
-        editor.open("value = ¦\n")
+        await editor.begin("value = ¦\n", ready=False)
         assert await editor.suggest() == []
         await until(lambda: editor.messages)
         assert editor.messages == [f"Lacuna: No engine: {url} does not answer"]
@@ -147,10 +143,9 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
         await editor.initialize(AT_ONCE)
 
 
-async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor, daemon: Daemon) -> None:
+async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor) -> None:
     def without_experimental(capabilities: types.ClientCapabilities) -> None:
         capabilities.experimental = None
 
-    answer = await editor.initialize(change=without_experimental)
-    assert answer.capabilities.experimental == {"serverStatusNotification": True}
+    await editor.initialize(change=without_experimental)
     assert editor.statuses == []

@@ -27,6 +27,13 @@ def as_json(editor: Editor, item: types.InlineCompletionItem) -> object:
     return editor.client.protocol._converter.unstructure(item)
 
 
+def kept(daemon: Daemon) -> object:
+    """The answers that are kept on the machine, in a file for this user alone."""
+    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
+    assert file.stat().st_mode & 0o777 == 0o600
+    return json.loads(file.read_text())
+
+
 async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
     await editor.begin()
@@ -40,46 +47,6 @@ async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, d
     after = counted(daemon)
     for kind, count in (("shown", 1), ("partly_accepted", 1), ("accepted", 1), ("rejected", 0)):
         assert after.get(kind, 0) - before.get(kind, 0) == count
-
-
-async def test_a_dismissed_suggestion_is_one_refusal(language_server: Path, daemon: Daemon) -> None:
-    before = counted(daemon)
-    async with connected(language_server) as editor:
-        daemon.plan(fills=["first(words)", "second(words)", "third(words)"])
-        await editor.begin()
-        items = await editor.items(invoked=True)
-        for item in items:
-            shown = as_json(editor, item)
-            editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": shown})
-        editor.type("x")
-        await editor.suggest()
-        await until(lambda: rejected(daemon, before) == len(items) == 3)
-    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
-    await until(file.exists)
-    assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}
-    assert rejected(daemon, before) == 3
-
-
-@pytest.mark.parametrize(("end", "answer"), [("accepted", 1.0), ("left", 0.5), ("typed over", 0.5)])
-async def test_a_suggestion_that_is_taken_word_by_word_is_one_answer(
-    language_server: Path, daemon: Daemon, end: str, answer: float
-) -> None:
-    async with connected(language_server) as editor:
-        daemon.plan(fills=["first second third fourth"])
-        await editor.begin()
-        (item,) = await editor.items()
-        for length in (5, 12, 18):
-            taken = {"item": as_json(editor, item), "acceptedLength": length}
-            editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", taken)
-        if end == "accepted":
-            assert item.command is not None
-            await editor.command(item.command.command, *(item.command.arguments or ()))
-        if end == "typed over":
-            editor.type("first other")
-            await editor.suggest()
-    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
-    await until(file.exists)
-    assert json.loads(file.read_text()) == {"answers": {"python in line": [answer]}}
 
 
 async def test_a_taken_suggestion_that_is_edited_is_not_refused(editor: Editor, daemon: Daemon) -> None:
@@ -128,19 +95,40 @@ async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(edit
     assert rejected(daemon, before) == 0
 
 
-async def test_typing_something_else_is_a_rejection_which_is_kept_when_the_editor_goes(
+async def test_a_refusal_is_one_answer_which_is_kept_when_the_editor_goes(
     language_server: Path, daemon: Daemon
 ) -> None:
     before = counted(daemon)
-    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
     async with connected(language_server) as editor:
-        daemon.plan(fills=["first(words)"])
+        daemon.plan(fills=["first(words)", "second(words)", "third(words)"])
         await editor.begin()
+        items = await editor.items(invoked=True)
+        for item in items:
+            editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": as_json(editor, item)})
+        editor.type("x\ny = ")
+        daemon.plan(fills=["first(words)"])
         assert await editor.suggest() == ["first(words)"]
         editor.type("other")
         await editor.suggest()
-        await until(lambda: rejected(daemon, before) == 1)
-        assert not file.exists()
-    await until(file.exists)
-    assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}
-    assert file.stat().st_mode & 0o777 == 0o600
+        await until(lambda: rejected(daemon, before) == len(items) + 1 == 4)
+    assert kept(daemon) == {"python in line": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(("end", "answer"), [("accepted", 1.0), ("left", 0.5), ("typed over", 0.5)])
+async def test_a_suggestion_that_is_taken_word_by_word_is_one_answer(
+    language_server: Path, daemon: Daemon, end: str, answer: float
+) -> None:
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first second third fourth"])
+        await editor.begin()
+        (item,) = await editor.items()
+        for length in (5, 12, 18):
+            taken = {"item": as_json(editor, item), "acceptedLength": length}
+            editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", taken)
+        if end == "accepted":
+            assert item.command is not None
+            await editor.command(item.command.command, *(item.command.arguments or ()))
+        if end == "typed over":
+            editor.type("first other")
+            await editor.suggest()
+    assert kept(daemon) == {"python in line": [answer]}

@@ -26,8 +26,7 @@ async def test_all_markers_are_filled_in_one_request(editor: Editor, daemon: Dae
 
 async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
-    await editor.initialize()
-    editor.open("a = <<fill>>\n")
+    await editor.begin("a = <<fill>>\n")
     where = {"textDocument": {"uri": editor.uri}, "select": "markers"}
     params = types.ExecuteCommandParams("lacuna.fillRegions", [where])
     code = await editor.cancelled(types.WORKSPACE_EXECUTE_COMMAND, params, lambda: daemon.requests)
@@ -38,7 +37,7 @@ async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, d
 
 @pytest.mark.parametrize(("name", "language"), [("a.py", "mypython"), ("new", "python.django"), ("new", "python3")])
 async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
-    editor: Editor, daemon: Daemon, name: str, language: str
+    editor: Editor, name: str, language: str
 ) -> None:
     await editor.initialize()
     editor.open("def f():\n    pass\n", name, language)
@@ -48,14 +47,13 @@ async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
 
 async def test_places_without_a_valid_fill_are_retried_in_smaller_requests(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(status="no_valid_fill")
-    await editor.initialize()
-    editor.open("a = <<fill>>\nb = <<fill>>\nc = <<fill>>\n")
+    await editor.begin("a = <<fill>>\nb = <<fill>>\nc = <<fill>>\n")
     answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
     assert answer == {"status": "nothing", "left": 3}
     assert [len(request["regions"]) for request in daemon.requests] == [3, 1, 2, 1, 1]
 
 
-async def test_refused_edits_for_an_older_version_are_reported_in_one_line(editor: Editor, daemon: Daemon) -> None:
+async def test_refused_edits_for_an_older_version_are_reported_in_one_line(editor: Editor) -> None:
     await editor.initialize()
     editor.refusing = "the version is stale"
     editor.open("a = <<fill>>\n")
@@ -77,8 +75,7 @@ async def test_refused_edits_for_an_older_version_are_reported_in_one_line(edito
 async def test_a_bad_request_is_refused_with_a_reason(
     editor: Editor, daemon: Daemon, arguments: dict[str, object], said: str
 ) -> None:
-    await editor.initialize()
-    editor.open("a = 1\n")
+    await editor.begin("a = 1\n")
     with pytest.raises(Exception, match=said):
         await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}} | arguments)
     assert daemon.requests == []

@@ -34,8 +34,7 @@ async def test_typed_text_reaches_the_engine_and_a_suggestion_is_at_the_cursor_i
 
 async def test_an_invoked_request_gets_several_candidates(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["one", "two", "one", "three"])
-    await editor.initialize({"candidates": 4})
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n", candidates=4)
     assert await editor.suggest(invoked=True) == ["one", "two", "three"]
     assert daemon.requests[0]["task"]["candidates"] == 4
 
@@ -86,8 +85,7 @@ async def test_an_unsure_end_is_cut_as_the_dial_says(
 ) -> None:
     words = [(5, 0.78), (6, 0.72), (11, 0.68), (12, 0.58)]
     daemon.plan(fills=["total(first, second)"], confidence=0.55, words=words)
-    await editor.initialize(AT_ONCE | {"suggest": dial})
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n", suggest=dial)
     assert await editor.suggest() == shown
     assert await editor.suggest(invoked=True) == ["total(first, second)"]
 
@@ -101,7 +99,7 @@ async def test_what_was_cut_is_likelier_once_the_beginning_is_typed(editor: Edit
     assert len(daemon.requests) == 1
 
 
-async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor: Editor, daemon: Daemon) -> None:
+async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor: Editor) -> None:
     await editor.begin()
     assert await editor.command("lacuna.snooze", {"minutes": 5}) == {"minutes": 5}
     assert await editor.suggest() == []
@@ -115,7 +113,7 @@ async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor
     assert await editor.suggest() == ["filled"]
 
 
-async def test_the_end_of_a_snooze_is_told(editor: Editor, daemon: Daemon) -> None:
+async def test_the_end_of_a_snooze_is_told(editor: Editor) -> None:
     await editor.begin()
     await editor.command("lacuna.snooze", {"minutes": 0.001})
     assert editor.statuses[-1].snoozedS == 1
@@ -137,8 +135,7 @@ async def test_suggestions_stay_out_of_comments_and_strings_if_the_user_says_so(
     editor: Editor, daemon: Daemon, where: str, text: str, shown: bool
 ) -> None:
     daemon.plan(fills=["words"])
-    await editor.initialize(AT_ONCE | {"suggestIn": where})
-    editor.open(text)
+    await editor.begin(text, suggestIn=where)
     assert bool(await editor.suggest()) == shown
 
 
@@ -211,8 +208,7 @@ async def test_nothing_is_suggested_where_no_suggestion_helps(editor: Editor, da
 
 
 async def test_a_block_is_requested_where_one_begins_and_a_line_elsewhere(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE | {"maxLines": 5, "maxTokens": 40})
-    editor.open("def f(x):\n    ¦\n")
+    await editor.begin("def f(x):\n    ¦\n", maxLines=5, maxTokens=40)
     await editor.suggest()
     editor.type("y = ")
     await editor.suggest()
@@ -247,14 +243,12 @@ async def test_the_selected_item_of_the_suggest_widget_is_extended(editor: Edito
 async def test_a_suggestion_ends_where_the_engine_has_ended_it(editor: Editor, daemon: Daemon) -> None:
     """A rule on the text alone would cut it before the bracket, and it would not parse."""
     daemon.plan(fills=["\n    2,\n]\ny = [\n    1,"])
-    await editor.initialize(AT_ONCE | {"multiline": "always"})
-    editor.open("x = [\n    1,¦\n]\n")
+    await editor.begin("x = [\n    1,¦\n]\n", multiline="always")
     assert await editor.suggest() == ["\n    2,\n]\ny = [\n    1,"]
 
 
-async def test_settings_turn_suggestions_off(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize({"automatic": False})
-    editor.open("value = ¦\n")
+async def test_settings_turn_suggestions_off(editor: Editor) -> None:
+    await editor.begin("value = ¦\n", automatic=False)
     assert await editor.suggest() == []
     assert await editor.suggest(invoked=True) == ["filled"]
     settings = {"lacuna": {"disabledLanguages": ["python"]}}
@@ -269,8 +263,7 @@ async def test_settings_turn_suggestions_off(editor: Editor, daemon: Daemon) -> 
 
 async def test_the_last_of_quick_keystrokes_is_answered(editor: Editor, daemon: Daemon) -> None:
     """Those before it are, too, if the engine was faster than the keys: how long it waits, the debounce's tests say."""
-    await editor.initialize()
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n")
     answers = []
     for character in "abc":
         editor.type(character)
@@ -285,8 +278,7 @@ async def test_an_empty_fill_that_ended_at_its_time_limit_is_not_kept(
     editor: Editor, daemon: Daemon, fill: str
 ) -> None:
     daemon.plan(fills=[fill], status="deadline")
-    await editor.initialize(AT_ONCE | {"multiline": "always"})
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n", multiline="always")
     assert await editor.suggest() == []
     assert await editor.suggest(invoked=True) == []
     daemon.plan()
@@ -352,8 +344,7 @@ async def test_the_status_says_why_a_user_who_asked_got_nothing(
 @pytest.mark.parametrize("mark", ["\u202e", "\u2066"])
 async def test_a_suggestion_that_hides_what_it_says_is_refused(editor: Editor, daemon: Daemon, mark: str) -> None:
     daemon.plan(fills=[f"role == {mark}'user'\nx = 1"], steps=4)
-    await editor.initialize(AT_ONCE | {"multiline": "always"})
-    editor.open("if ¦\n")
+    await editor.begin("if ¦\n", multiline="always")
     assert await editor.suggest() == []
     assert await editor.suggest(invoked=True) == []
     assert f"U+{ord(mark):04X}" in editor.statuses[-1].nothing

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from lsprotocol import types
 from tests.lsp.editor import Editor, started, until
 from tests.lsp.service import Daemon
 from tests.lsp.test_inline_edit import accept, asked
@@ -19,8 +20,7 @@ def widened(editor: Editor) -> None:
 
 async def opened(editor: Editor, daemon: Daemon, new: str = "3 * r * scale", **plan: object) -> None:
     daemon.plan(**{"fills": [WINDOW.replace("3 * r", new)], "log_prob": -0.1, **plan})
-    await editor.initialize({"automatic": False, "readAhead": False})
-    editor.open(TEXT)
+    await editor.begin(TEXT, automatic=False, readAhead=False)
 
 
 async def test_what_the_model_is_sure_of_near_a_change_is_offered(editor: Editor, daemon: Daemon) -> None:
@@ -48,8 +48,9 @@ async def test_what_the_model_is_not_sure_of_is_not_offered(editor: Editor, daem
 
 
 async def test_where_a_rule_knows_what_follows_the_model_is_not_asked(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize({"automatic": False, "readAhead": False})
-    editor.open(f"import old_name¦\n{ABOVE}keep(old_name, 1)\n{BELOW}show(old_name)\n")
+    await editor.begin(
+        f"import old_name¦\n{ABOVE}keep(old_name, 1)\n{BELOW}show(old_name)\n", automatic=False, readAhead=False
+    )
     editor.delete(len("old_name"))
     editor.type("new_name")
     (edit,) = await asked(editor)
@@ -67,12 +68,22 @@ async def test_an_edit_stops_the_model(editor: Editor, daemon: Daemon) -> None:
     await until(lambda: any(event["event"] == "stopped" for event in daemon.log))
 
 
+async def test_a_document_that_is_closed_while_the_model_writes_gets_no_offer(editor: Editor, daemon: Daemon) -> None:
+    await opened(editor, daemon, steps=100, pause=0.02)
+    widened(editor)
+    waiting = asyncio.ensure_future(asked(editor))
+    await until(lambda: daemon.rewrites)
+    closed = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(editor.uri))
+    editor.client.text_document_did_close(closed)
+    assert await waiting == []
+
+
 async def test_an_accepted_edit_is_a_change_that_the_model_reads(editor: Editor, daemon: Daemon) -> None:
     await opened(editor, daemon)
     widened(editor)
     (edit,) = await asked(editor)
     accept(editor, edit)
-    await until(lambda: len(daemon.rewrites) == 2)
+    await asked(editor)
     earlier = [(one["old"].strip(), one["new"].strip()) for one in daemon.rewrites[1]["task"]["changes"]]
     assert ("return 3 * r", "return 3 * r * scale") in earlier
 

@@ -58,7 +58,7 @@ async def test_added_removed_and_edited_cells_change_the_context(editor: Editor,
     assert [snippet["text"] for snippet in daemon.requests[0]["snippets"]] == ["new = 7", "b = 3"]
 
 
-async def test_a_saved_cell_has_no_change_to_follow_until_it_is_edited_again(editor: Editor, daemon: Daemon) -> None:
+async def test_a_saved_cell_has_no_change_to_follow_until_it_is_edited_again(editor: Editor) -> None:
     def with_notebooks(capabilities: types.ClientCapabilities) -> None:
         synchronization = types.NotebookDocumentSyncClientCapabilities()
         capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
@@ -82,7 +82,7 @@ async def test_a_saved_cell_has_no_change_to_follow_until_it_is_edited_again(edi
             await editor.command("lacuna.propagate", wanted)
 
 
-async def test_closing_a_notebook_closes_its_cells(editor: Editor, daemon: Daemon) -> None:
+async def test_closing_a_notebook_closes_its_cells(editor: Editor) -> None:
     await editor.initialize({"debounce": False})
     open_notebook(editor, "a = 1", "b = ")
     cells = [types.TextDocumentIdentifier(cell(number)) for number in (0, 1, 99)]

@@ -7,16 +7,12 @@ from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.client.news import News
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import (
-    LEAST,
     ROWS,
-    WINDOW_ROWS,
     Offer,
     around,
     near,
     offers,
-    ordered,
     probability,
-    window,
 )
 from lacuna_model.core.params import FillStats, InfillResult, PastChange, Status
 from lacuna_model.languages.registry import language_for
@@ -57,11 +53,6 @@ def test_what_was_just_done_is_not_undone() -> None:
     assert [one.new for one in offered(old, new)] == ["show(old_name)\n"]
     accepted = PastChange("a.py", "show(old_name)", "show(new_name)")
     assert offered(old, new, (accepted,)) == []
-
-
-def test_the_next_place_below_the_cursor_comes_first() -> None:
-    found = [Offer("u", row, row + 1, "a", "b", 1.0) for row in (2, 9, 30, 14)]
-    assert [one.row for one in ordered(found, 10)] == [14, 30, 9, 2]
 
 
 def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enough() -> None:
@@ -123,10 +114,6 @@ async def test_each_place_that_the_model_changes_is_an_offer_with_a_probability(
         (10, 11, "line_10 = 10\n", "row_10 = 10\n"),
     ]
     assert [one.probability for one in found] == [probability(-3.0), probability(-0.5)]
-
-
-async def test_an_unchanged_window_is_no_offer() -> None:
-    assert await written_near(Answers()) == []
 
 
 async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
@@ -192,25 +179,8 @@ async def test_a_model_that_does_not_answer_is_told_from_one_that_changes_nothin
         await written_near(engine)
 
 
-async def test_what_does_not_fit_is_no_offer() -> None:
-    assert await written_near(Answers("x\n", status="no_valid_fill")) == []
-
-
 async def test_below_a_change_at_the_end_nothing_is_rewritten() -> None:
     engine = Answers()
     text = "".join(NEW.splitlines(keepends=True)[:4]) + "\n\n"
     assert await written_near(engine, text=text) == []
     assert engine.asked == []
-
-
-def test_the_window_is_below_the_change_or_around_the_cursor() -> None:
-    assert window(CHANGE, 30, 25, made_for_it=False) == (4, 4 + ROWS)
-    assert window(CHANGE, 8, 25, made_for_it=False) == (4, 8)
-    assert window(CHANGE, 30, 15, made_for_it=True) == (5, 5 + WINDOW_ROWS)
-    assert window(CHANGE, 30, 2, made_for_it=True) == (0, WINDOW_ROWS)
-    assert window(CHANGE, 30, 29, made_for_it=True) == (30 - WINDOW_ROWS, 30)
-    assert window(CHANGE, 5, 2, made_for_it=True) == (0, 5)
-
-
-def test_a_probability_grows_with_the_log_probability_and_has_no_extremes() -> None:
-    assert probability(-1e6) == probability(LEAST) < probability(-2.0) < probability(0.0) < 1.0

@@ -4,12 +4,9 @@ import pytest
 from lsprotocol import types
 
 from .editor import Editor
-from .service import Daemon
 
 
-async def test_a_change_is_propagated_to_all_files_after_a_preview(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
+async def test_a_change_is_propagated_to_all_files_after_a_preview(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("show('c')\n")
     await editor.initialize(folder=tmp_path)
     editor.open("show¦('a')\nshow('b')\n", uri=(tmp_path / "here.py").as_uri())
@@ -43,8 +40,7 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(
 
 async def change_two_names(editor: Editor, above: str = "") -> None:
     """Rename a function where it is called first, and then another one further below."""
-    await editor.initialize()
-    editor.open(f"{above}load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    await editor.begin(f"{above}load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
     editor.delete(len("load_page"))
     editor.type("fetch_page")
     head, name, tail = editor.text.partition("make_item")
@@ -53,7 +49,7 @@ async def change_two_names(editor: Editor, above: str = "") -> None:
     editor.type("build_item")
 
 
-async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, daemon: Daemon) -> None:
+async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor) -> None:
     await change_two_names(editor)
     propagated = []
     for line in (0, 6):
@@ -66,7 +62,7 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, 
     ]
 
 
-async def test_lines_are_counted_as_the_editor_counts_them(editor: Editor, daemon: Daemon) -> None:
+async def test_lines_are_counted_as_the_editor_counts_them(editor: Editor) -> None:
     await change_two_names(editor, "# \f\u2028\n" * 4)
     place = {"line": 9, "character": 0}
     await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place, "scope": "file"})
@@ -93,9 +89,8 @@ async def test_what_follows_is_found_in_strings_comments_and_other_files(editor:
     assert {change.text_document.uri.rpartition("/")[2] for change in changed} == {"here.py", "other.py"}  # type: ignore[union-attr]
 
 
-async def test_saving_discards_the_recorded_changes(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("f(a¦)\nf(b)\n")
+async def test_saving_discards_the_recorded_changes(editor: Editor) -> None:
+    await editor.begin("f(a¦)\nf(b)\n")
     editor.type(", 1")
     identifier = types.TextDocumentIdentifier(editor.uri)
     editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))

@@ -64,7 +64,7 @@ async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_
 
 
 async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(
-    editor: Editor, daemon: Daemon, tmp_path: Path
+    editor: Editor, tmp_path: Path
 ) -> None:
     long = f"{'n' * 240}.py"
     for name in ("locked.py", "open.py", long, "other.py"):
@@ -97,15 +97,12 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
 
 async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
-    await editor.initialize()
-    editor.open("def add(a, b):\n    return a + b\n")
+    await editor.begin("def add(a, b):\n    return a + b\n")
     await editor.command("lacuna.refactor", {"recipe": "docstrings", "textDocument": {"uri": editor.uri}})
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
-async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
+async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(editor: Editor, tmp_path: Path) -> None:
     project(tmp_path)
     (tmp_path / "empty.py").touch()
     (tmp_path / "latin.py").write_bytes(b"x = 'caf\xe9'\n")
@@ -124,15 +121,10 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
     assert len(editor.applied[0].edit.document_changes or ()) == 3 + len(new)  # new.py is in two folders
     assert all(found[name].text_document.version is not None for name in new)
     assert list(answer["leftOut"]) == [f"{tmp_path / 'made.py'} is generated or holds a credential"]
-    await editor.command("lacuna.refactor", wanted | {"paths": [str(tmp_path / "deep"), str(tmp_path / "new.py")]})
-    assert [change.text_document.uri for change in editor.applied[1].edit.document_changes or ()] == [
-        (tmp_path / name).as_uri() for name in ("new.py", "deep/new.py")
-    ]
 
 
-async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("print('a')¦\n")
+async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor) -> None:
+    await editor.begin("print('a')¦\n")
     wanted = {"recipe": "logging", "textDocument": {"uri": editor.uri}}
     editor.refusing = ""
     assert await editor.command("lacuna.refactor", wanted) == {
@@ -192,25 +184,12 @@ async def test_a_refactor_can_be_cancelled_half_way(editor: Editor, daemon: Daem
     ],
 )
 async def test_a_bad_refactor_is_refused_with_a_reason(
-    editor: Editor, daemon: Daemon, tmp_path: Path, arguments: dict[str, Any], said: str
+    editor: Editor, tmp_path: Path, arguments: dict[str, Any], said: str
 ) -> None:
     project(tmp_path)
     await editor.initialize(folder=tmp_path)
     with pytest.raises(Exception, match=said):
         await editor.command("lacuna.refactor", arguments)
-
-
-async def test_ranges_of_one_document_may_come_in_several_entries(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("one()\ntwo()\nthree()¦\n")
-
-    def entry(line: int, end: int) -> dict[str, Any]:
-        places = [{"start": {"line": line, "character": 0}, "end": {"line": line, "character": end}}]
-        return {"uri": editor.uri, "ranges": places}
-
-    answer = await editor.command("lacuna.refactor", {"ranges": [entry(0, 5), entry(2, 7)], "template": "f($MATCH)"})
-    assert answer["status"] == "applied"
-    assert editor.edited() == "f(one())\ntwo()\nf(three())\n"
 
 
 async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, daemon: Daemon) -> None:
@@ -223,13 +202,3 @@ async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, 
     assert editor.edited() == "get(2, timeout=30)\n"
     await editor.command("lacuna.refactor", TEMPLATE | {"language": "typescriptreact"})
     assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
-
-
-async def test_a_missing_folder_does_not_stop_the_others(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
-    project(tmp_path)
-    await editor.initialize(folder=tmp_path)
-    gone = str(tmp_path / "gone")
-    wanted = {"pattern": "get($A)", "template": "fresh($A)", "language": "python"}
-    answer = await editor.command("lacuna.refactor", wanted | {"paths": [gone, str(tmp_path)]})
-    assert set(documents(editor.applied[0].edit)) == {"a.py", "b.py"}
-    assert list(answer["leftOut"]) == [f"{gone}: no such file or folder"]

@@ -7,8 +7,7 @@ SPAN = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 7}
 async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["old", "new", "newer", "new"])
     editor.answers = ["2: newer"]
-    await editor.initialize()
-    editor.open("a = old\n")
+    await editor.begin("a = old\n")
     said = [{"line": 0, "message": "undefined name"}]
     arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "diagnostics": said}
     answer = await editor.command("lacuna.regenerate", arguments)
@@ -23,8 +22,7 @@ async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor,
 
 async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["new"])
-    await editor.initialize()
-    editor.open("a = old\n")
+    await editor.begin("a = old\n")
     arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
     assert await editor.command("lacuna.regenerate", arguments) == {"status": "offered", "alternatives": ["new"]}
     assert editor.asked == editor.applied == []

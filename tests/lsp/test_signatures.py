@@ -38,8 +38,7 @@ async def test_long_and_many_answers_are_cut(editor: Editor, daemon: Daemon) -> 
 
 
 async def test_a_setting_turns_it_off(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE | {"askServers": False})
-    editor.open("sheet = glue(¦\n")
+    await editor.begin("sheet = glue(¦\n", askServers=False)
     tell(editor, GLUE)
     await editor.suggest()
     assert not daemon.requests[0].get("signatures")

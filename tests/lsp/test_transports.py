@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -114,15 +115,32 @@ async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, langu
         assert await one.suggest() == ["filled"]
 
 
+@contextmanager
+def listening(daemon: Daemon, **variables: str) -> Iterator[str]:
+    """The address that a ``lacuna-lsp`` for websockets prints."""
+    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0", "--origin", "https://editor.example"]
+    environment = dict(daemon.environment) | variables
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        yield process.stderr.readline().removeprefix("listening on ").strip()
+        process.terminate()
+
+
 @pytest.fixture
 def websocket_url(daemon: Daemon) -> Iterator[str]:
-    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0", "--origin", "https://editor.example"]
-    process = subprocess.Popen(command, env=daemon.environment, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    yield process.stderr.readline().removeprefix("listening on ").strip()
-    process.terminate()
-    process.wait()
-    process.stderr.close()
+    with listening(daemon) as url:
+        yield url
+
+
+async def test_a_websocket_client_needs_the_token_of_the_server(daemon: Daemon) -> None:
+    with listening(daemon, LACUNA_LSP_TOKEN="s3cret") as url:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, additional_headers=headers)
+            assert refused.value.response.status_code == 401
+        right = {"Authorization": "Bearer s3cret"}
+        for connection in (connect(url, additional_headers=right), connect(f"{url}/?token=s3cret")):
+            await (await connection).close()
 
 
 def test_torch_is_never_loaded() -> None:

@@ -16,7 +16,6 @@ return {
   end,
   on_init = function(client)
     require('lacuna.documents').separate(client)
-    require('lacuna.server').compare(client)
   end,
   capabilities = {
     textDocument = { inlineCompletion = { dynamicRegistration = false } },

@@ -84,9 +84,6 @@ on({ 'BufFilePre', 'BufWipeout' }, function(event)
     require('lacuna.documents').renaming(event.buf)
   end
 end)
-on('RecordingLeave', function()
-  require('lacuna.typing').recorded()
-end)
 on(
   { 'LspAttach', 'BufEnter', 'CursorMoved' },
   vim.schedule_wrap(function()

@@ -13,6 +13,7 @@ import {
   RevealOutputChannelOn,
   State,
 } from "vscode-languageclient/node";
+import { isSet } from "./setup";
 
 export class Client extends LanguageClient {
   private ended = false;
@@ -71,9 +72,6 @@ export class Client extends LanguageClient {
 function settings(): Record<string, unknown> {
   const lacuna = vscode.workspace.getConfiguration("lacuna");
   const names = Object.keys(vscode.workspace.getConfiguration().get<object>("lacuna", {}));
-  const set = names.filter((name) => {
-    const { globalValue, workspaceValue, workspaceFolderValue } = lacuna.inspect(name) ?? {};
-    return name !== "command" && (globalValue ?? workspaceValue ?? workspaceFolderValue) !== undefined;
-  });
+  const set = names.filter((name) => name !== "command" && isSet(name));
   return Object.fromEntries(set.map((name) => [name, lacuna.get(name)]));
 }

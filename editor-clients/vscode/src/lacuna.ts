@@ -28,7 +28,7 @@ export class Lacuna implements vscode.Disposable {
   private turn: Promise<void> = Promise.resolve();
   readonly setup: Setup;
 
-  constructor(private readonly context: vscode.ExtensionContext) {
+  constructor(context: vscode.ExtensionContext) {
     this.setup = new Setup(context, this.output, (running) => {
       if (running) this.show({ state: "setting up", health: "ok" });
       else void this.restart();
@@ -105,7 +105,6 @@ export class Lacuna implements vscode.Disposable {
   private async answered(client: Client, command: string[]): Promise<void> {
     try {
       await client.start();
-      this.compare(client.initializeResult?.serverInfo?.version);
     } catch (error) {
       if (client !== this.client) return; // a restart has ended it
       const name = command.join(" ");
@@ -114,14 +113,6 @@ export class Lacuna implements vscode.Disposable {
         void offer(line, "Settings", "lacuna.openSettings");
       } else void offer(`Lacuna: ${name} did not start as a language server.`, "Show Output", "lacuna.showOutput");
     }
-  }
-
-  /** Warns of a server of the user's own that is older than the extension. */
-  private compare(version: string | undefined): void {
-    const own = this.context.extension.packageJSON.version as string;
-    if (!version || version.localeCompare(own, undefined, { numeric: true }) >= 0) return;
-    const line = `Lacuna: the language server is of version ${version}, older than the extension, ${own}.`;
-    void offer(`${line} Upgrade it: pip install --upgrade lacuna-code.`, "Settings", "lacuna.openSettings");
   }
 
   /** There is no language server: set one up, if the user wants that. */

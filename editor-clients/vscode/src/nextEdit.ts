@@ -67,14 +67,16 @@ export class NextEdit implements vscode.Disposable {
     const lines = shown.offered.text.split("\n");
     const end = new vscode.Position(shown.range.start.line + lines.length - 1, lines.at(-1)?.length ?? 0);
     editor.selection = new vscode.Selection(end, end);
-    clearTimeout(this.waiting); // the server has begun to look for the next one
+    clearTimeout(this.waiting); // the next place is asked for at once
     await this.request();
   }
 
   /** Dismisses the edit, which is not offered again, and a request that is still to come. */
   dismiss(): void {
-    if (this.shown)
-      void this.client().sendNotification("textDocument/didRejectInlineEdit", { item: this.item(this.shown) });
+    if (this.shown) {
+      const item = { command: { title: "", ...this.shown.offered.command } };
+      void this.client().sendNotification("textDocument/didRejectInlineEdit", { item });
+    }
     this.clear();
   }
 
@@ -110,11 +112,6 @@ export class NextEdit implements vscode.Disposable {
     const range = this.client().protocol2CodeConverter.asRange(offered.range);
     this.shown = { offered, uri, range, version };
     this.draw(editor);
-    void this.client().sendNotification("textDocument/didShowInlineEdit", { item: this.item(this.shown) });
-  }
-
-  private item({ offered }: Shown): object {
-    return { command: { title: "", ...offered.command } };
   }
 
   private async goTo({ uri, range }: Shown): Promise<void> {

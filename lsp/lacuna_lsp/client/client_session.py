@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -19,8 +18,6 @@ from lacuna_server.wire.config import Settings
 from lacuna_server.wire.layers import SettingsLayer
 from lacuna_server.wire.protocol import ServiceError
 
-REMEMBERED = 256  # lines that were shown to the user last
-
 
 class ClientSession:
     """The state of one client, from ``initialize`` on; ``say`` shows the user one line."""
@@ -34,7 +31,7 @@ class ClientSession:
         self._snoozed_until = 0.0
         self._files: list[SettingsLayer] = []
         self._say = say
-        self._lines_shown: deque[str] = deque(maxlen=REMEMBERED)
+        self._lines_shown = set[str]()
 
     def read_files(self) -> None:
         """Reads the settings of the user's file, of the project in the first folder, and of the environment."""
@@ -48,9 +45,9 @@ class ClientSession:
             self.say_once(problem)
 
     def say_once(self, line: str) -> None:
-        """Shows the user a line, unless it is one of those shown last."""
+        """Shows the user a line, unless it was shown before."""
         if line not in self._lines_shown:
-            self._lines_shown.append(line)
+            self._lines_shown.add(line)
             self._say(line)
 
     @property

@@ -1,22 +1,25 @@
-"""The engine's state in the form that clients receive, and how it is shown to them.
+"""The engine's state in the form that clients receive, and progress bars.
 
-A progress bar is shown while the model loads, and a message when something fails.
+One is shown while the model loads, and a message when something fails.
 """
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
 import msgspec
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.client.client_session import ClientSession
+from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession
 from lacuna_lsp.client.protocol import STATUS
 from lacuna_lsp.client.settings import hears_status, shows_progress
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 Health = Literal["ok", "error"]
+Report = Callable[[str, float], None]
 TITLE = "Lacuna"
 AT_ONCE_S = 0.7  # an engine that starts faster shows no progress before it loads its model
 # What the user can do about a state that is an error.
@@ -49,7 +52,6 @@ class LoadingProgress:
         self._server = server
         self._session = session
         self._news: asyncio.Queue[News] = asyncio.Queue()
-        self._token = ""
         self._outages = 0
         self._heard = News("starting")
         self._nothing = ""
@@ -59,31 +61,27 @@ class LoadingProgress:
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
         self._heard = news
-        self._notify()
+        self.notify()
         self._news.put_nowait(news)
 
     def answered(self, nothing: str) -> None:
         """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
         before, self._nothing = self._nothing, nothing
         if nothing or before:
-            self._notify(nothing)
+            self.notify(nothing)
 
     def withheld(self, held: bool) -> None:
         """Takes whether the last suggestion was held back as unsure, for the same clients."""
         if held != self._held:
             self._held = held
-            self._notify()
-
-    def configured(self) -> None:
-        """Takes in that the settings have changed, for the same clients."""
-        self._notify()
+            self.notify()
 
     def snoozed(self) -> None:
         """Takes in that suggestions are snoozed or go on, for the same clients, which are told of its end, too."""
         self.close()
         if seconds := self._session.snoozed_s:
-            self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self._notify)
-        self._notify()
+            self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self.notify)
+        self.notify()
 
     def close(self) -> None:
         """Tells of no end of a snooze any more."""
@@ -96,45 +94,67 @@ class LoadingProgress:
         on = {"enabled": settings.enabled, "automatic": settings.automatic, "snoozedS": self._session.snoozed_s}
         return {**self._heard.status(), **on, "nothing": self._nothing, "held": int(self._held)}
 
-    def _notify(self, nothing: str = "") -> None:
+    def notify(self, nothing: str = "") -> None:
         """Sends the state; ``nothing`` is told once, with the answer that it is about."""
         if hears_status(self._server.client_capabilities):
             self._server.protocol.notify(STATUS, {**self.status(), "nothing": nothing})
 
     async def run(self) -> None:
         """Shows the states passed to ``hear`` until cancelled."""
-        patience_s: float | None = None
         while True:
-            try:
-                async with asyncio.timeout(patience_s):
-                    news = await self._news.get()
-            except TimeoutError:
-                news = News("loading", message="the engine starts")
-            patience_s = AT_ONCE_S if news.state == "starting" else None
+            news = await self._news.get()
+            if news.state == "starting":
+                news = await self._after()
             if news.state == "loading":
-                await self._loading(news)
-            elif self._token:
-                self._end(news)
+                with suppress(CancelledByUserError):  # the loading goes on without the bar
+                    async with working(self._server, TITLE, button=False) as report:
+                        while news.state == "loading":
+                            report(news.message, news.fraction)
+                            news = await self._news.get()
             if news.state == "lost":
                 self._outages += 1
                 self._session.say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
             elif news.state in ("unreachable", "failed"):
                 self._session.say_once(f"No engine: {news.message}")
 
-    async def _loading(self, news: News) -> None:
-        progress, percentage = self._server.work_done_progress, round(100 * news.fraction)
-        if self._token:
-            progress.report(self._token, types.WorkDoneProgressReport(message=news.message, percentage=percentage))
-            return
-        if not shows_progress(self._server.client_capabilities):
-            return
-        self._token = uuid.uuid4().hex
-        await progress.create_async(self._token)
-        begin = types.WorkDoneProgressBegin(title=TITLE, message=news.message, percentage=percentage)
-        progress.begin(self._token, begin)
+    async def _after(self) -> News:
+        """Returns the state after that of an engine that starts; it is loading if that takes a while."""
+        try:
+            async with asyncio.timeout(AT_ONCE_S):
+                return await self._news.get()
+        except TimeoutError:
+            return News("loading", message="the engine starts")
 
-    def _end(self, news: News) -> None:
-        progress = self._server.work_done_progress
-        progress.end(self._token, types.WorkDoneProgressEnd(message=news.state))
-        progress.tokens.pop(self._token, None)
-        self._token = ""
+
+@asynccontextmanager
+async def working(
+    server: LanguageServer, title: str, *, button: bool = True, shares: bool = True
+) -> AsyncIterator[Report]:
+    """Shows progress during a piece of work; yields a function that takes a message and a share in 0..1.
+
+    ``button``: the client shows one that cancels the work. ``shares``: shares will be told. Raises CancelledByUserError
+    if the user cancels.
+    """
+    if not shows_progress(server.client_capabilities):
+        yield lambda message, share: None
+        return
+    progress, token, task = server.work_done_progress, uuid.uuid4().hex, asyncio.current_task()
+    await progress.create_async(token)
+    progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=button, percentage=0 if shares else None))
+    cancelled = progress.tokens[token]
+    if task is not None:
+        cancelled.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
+
+    def report(message: str, share: float) -> None:
+        progress.report(token, types.WorkDoneProgressReport(message=message, percentage=round(100 * share)))
+
+    try:
+        yield report
+    except asyncio.CancelledError:
+        if cancelled.cancelled() and task is not None:
+            task.uncancel()
+            raise CancelledByUserError(f"{title}: cancelled, nothing was edited") from None
+        raise
+    finally:
+        progress.end(token, types.WorkDoneProgressEnd())
+        progress.tokens.pop(token, None)

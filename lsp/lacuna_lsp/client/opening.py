@@ -1,9 +1,8 @@
-"""The first bytes of a client: headers of a message, and what it asks before a server is there."""
+"""The first message of a client, by which its engine starts while the language server is still being imported."""
 
 import io
 import re
-from collections.abc import Awaitable
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import msgspec
 
@@ -12,49 +11,9 @@ from lacuna_model.core.errors import LacunaError
 from lacuna_server.client import starting
 from lacuna_server.wire import layers
 
-# The longest accepted header line; the base protocol has two short headers.
-MAX_BYTES = 4096
-LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
-_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
-
-
-class MessageSource(Protocol):
-    """A source of messages."""
-
-    def readline(self) -> Awaitable[bytes]:
-        """Returns the next line with its line ending, or empty bytes at the end of the stream."""
-        ...
-
-    def readexactly(self, n: int, /) -> Awaitable[bytes]:
-        """Returns exactly ``n`` bytes."""
-        ...
-
-
-class HeaderReader:
-    """Reads from ``reader`` and rewrites headers into the form that pygls accepts."""
-
-    def __init__(self, reader: MessageSource) -> None:
-        self._reader = reader
-
-    async def readline(self) -> bytes:
-        """Returns the next header line; raises ConnectionError for a line that is no header."""
-        try:
-            line = await self._reader.readline()
-        except ValueError as error:  # asyncio's error for a line that is too long
-            raise ConnectionError("a header line is too long") from error
-        if found := LENGTH.fullmatch(line):
-            return b"Content-Length: " + found[1] + b"\r\n"
-        if line.strip() and not (len(line) <= MAX_BYTES and _HEADER.match(line)):
-            raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
-        return line
-
-    async def readexactly(self, n: int, /) -> bytes:
-        """Returns the body of a message, ``n`` bytes."""
-        return await self._reader.readexactly(n)
-
-
-# The header of a message has two lines at most.
-MAX_LINES = 4
+_LENGTH = re.compile(rb"Content-Length: (\d{1,12})\r\n")
+# The header of a message has two lines at most, which are short.
+MAX_LINES, MAX_BYTES = 4, 4096
 
 
 class Opened:
@@ -108,7 +67,7 @@ def _first_message(stream: BinaryIO) -> tuple[bytes, bytes]:
     for _ in range(MAX_LINES):
         line = stream.readline(MAX_BYTES)
         head += line
-        if found := LENGTH.fullmatch(line):
+        if found := _LENGTH.fullmatch(line):
             length = int(found[1])
         if not line.strip():
             return (stream.read(length) if line else b""), head

@@ -1,7 +1,7 @@
 """LSP messages that pygls lacks, and pygls behaviour that Lacuna replaces."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import cache
 from inspect import isawaitable
 from typing import Any
@@ -17,8 +17,6 @@ from pygls.exceptions import (
     JsonRpcServerNotInitialized,
 )
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
-
-from lacuna_lsp.client.settings import STATUS_CAPABILITY
 
 log = logging.getLogger(__name__)
 
@@ -184,13 +182,6 @@ class Protocol(LanguageServerProtocol):
             return JsonRpcInvalidRequest("the server is initialized")
         return None
 
-    @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """Answers ``initialize`` and declares the status notification, which LSP does not have."""
-        result = yield from super().lsp_initialize(params)
-        result.capabilities.experimental = {STATUS_CAPABILITY: True}
-        return result
-
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(  # type: ignore[override]  # a generator in pygls
         self, params: types.ExecuteCommandParams
@@ -224,12 +215,8 @@ class Protocol(LanguageServerProtocol):
         self._send_response(msg_id, error=error.to_response_error())
 
     def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
-        """Passes a client's answer on, unless nobody waits for it any more, such as a command that was cancelled."""
-        self._result_types.pop(msg_id, None)  # pygls leaves it there where the answer is an error
-        future = self._request_futures.get(msg_id)
-        if future is not None and future.done():
-            del self._request_futures[msg_id]
-            return
+        """Passes a client's answer on, and forgets its type, which pygls keeps where the answer is an error."""
+        self._result_types.pop(msg_id, None)
         super()._handle_response(msg_id, result, error)
 
     def structure_message(self, data: dict[str, Any]) -> Any:

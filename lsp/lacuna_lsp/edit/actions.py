@@ -48,16 +48,11 @@ def _selection(
     if span.start != span.end:
         messages = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
         yield _action("Regenerate the selection", "lacuna.regenerate", document, range=span, diagnostics=messages)
-    for title, instruction, place in _problems(context):
-        yield _action(title, "lacuna.edit", document, range=place, instruction=instruction)
-
-
-def _problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:
-    """Yields title, instruction and range of an edit that solves each problem of a code action's context."""
     for one in context.diagnostics:
         said = " ".join(one.message.split())
         short = said if len(said) <= TITLE_LENGTH else f"{said[: TITLE_LENGTH - 1]}…"
-        yield f"Solve: {short}", f"Solve this problem in line {one.range.start.line + 1} of the file: {said}", one.range
+        instruction = f"Solve this problem in line {one.range.start.line + 1} of the file: {said}"
+        yield _action(f"Solve: {short}", "lacuna.edit", document, range=one.range, instruction=instruction)
 
 
 def _change(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:

@@ -7,7 +7,6 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from lacuna_lsp.suggest.items import Unit
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic
 
@@ -56,31 +55,20 @@ class Propagate(Arguments, frozen=True):
     scope: Literal["file", "workspace"] = "workspace"
 
 
-class PlacesOf(Arguments, frozen=True):
-    """Ranges of one document."""
-
-    uri: str
-    ranges: tuple[types.Range, ...]
-
-
 class Refactor(Arguments, frozen=True):
-    """``lacuna.refactor``: rewrites the places of a pattern, a query or ranges, or applies a recipe.
+    """``lacuna.refactor``: rewrites the places of a pattern or a query, or applies a recipe.
 
-    The places become what the template says, or their lines are rewritten by the instruction.
-
-    ``paths`` are files and folders, ``text_document`` is one open document; without either, the whole workspace is
-    searched.
+    The places become what the template says, or their lines are rewritten by the instruction. ``text_document`` is one
+    open document; without it, the whole workspace is searched.
     """
 
     pattern: str = ""
     query: str = ""
-    ranges: tuple[PlacesOf, ...] = ()
     template: str = ""
     instruction: str = ""
     recipe: str = ""
     settings: dict[str, str] = {}
     language: str = ""
-    paths: tuple[str, ...] = ()
     text_document: Document | None = None
 
 
@@ -95,13 +83,6 @@ class ContextArguments(Arguments, frozen=True):
 
     text_document: Document
     position: types.Position
-
-
-class NextPart(Arguments, frozen=True):
-    """``lacuna.nextPart``: a suggestion's text, and the unit of its next part."""
-
-    text: str
-    unit: Unit
 
 
 class Snooze(Arguments, frozen=True):

@@ -12,10 +12,11 @@ import msgspec
 from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
+from lacuna_lsp.client.news import Report
 from lacuna_lsp.client.settings import confirms_edits, versions_edits
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.server import Report, Server
+from lacuna_lsp.server import Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -30,7 +31,6 @@ from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,
     by_instruction,
-    by_place,
     by_structure,
     by_syntax,
     places,
@@ -94,33 +94,33 @@ def workspace_edit(
     changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
 ) -> types.WorkspaceEdit:
     """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
-    if not versions_edits(client):
-        return types.WorkspaceEdit(changes={change.document.uri: _plain(change) for change in changes})
-    if not (confirm and confirms_edits(client)):
-        return types.WorkspaceEdit(document_changes=[_edit(change, _plain(change)) for change in changes])
+    preview = confirm and confirms_edits(client)
     annotations: dict[str, types.ChangeAnnotation] = {}
-    edits = []
-    for change in changes:
-        annotated = []
-        for plain, planned in zip(_plain(change), change.edits, strict=True):
-            name = f"{len(annotations)}"
-            line = plain.range.start.line + 1
-            annotations[name] = types.ChangeAnnotation(
-                label=planned.label or f"line {line}", needs_confirmation=True, description=change.document.path
-            )
-            annotated.append(types.AnnotatedTextEdit(name, plain.range, plain.new_text))
-        edits.append(_edit(change, annotated))
-    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations)
 
+    def made(document: ClientDocument, planned: PlannedEdit) -> types.TextEdit | types.AnnotatedTextEdit:
+        span = document.span(planned.start, planned.end)
+        if not preview:
+            return types.TextEdit(span, planned.new_text)
+        name, label = f"{len(annotations)}", planned.label or f"line {span.start.line + 1}"
+        annotations[name] = types.ChangeAnnotation(label, needs_confirmation=True, description=document.path)
+        return types.AnnotatedTextEdit(name, span, planned.new_text)
 
-def _plain(change: DocumentEdits) -> list[types.TextEdit]:
-    document = change.document
-    return [types.TextEdit(document.span(edit.start, edit.end), edit.new_text) for edit in change.edits]
-
-
-def _edit(change: DocumentEdits, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
-    identifier = types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version)
-    return types.TextDocumentEdit(identifier, list(edits))
+    if not versions_edits(client):
+        plain = {
+            change.document.uri: [
+                types.TextEdit(change.document.span(one.start, one.end), one.new_text) for one in change.edits
+            ]
+            for change in changes
+        }
+        return types.WorkspaceEdit(changes=plain)
+    edits = [
+        types.TextDocumentEdit(
+            types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version),
+            [made(change.document, planned) for planned in change.edits],
+        )
+        for change in changes
+    ]
+    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations or None)
 
 
 # While places are looked for, their number is reported each time that so many more are found.
@@ -134,19 +134,11 @@ def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
         plain = replace_fields(wanted, instruction="", template="<<fill>>")
         return by_instruction(refactoring(ls, plain), wanted.instruction)
-    given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
+    given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
-        raise RequestError(
-            f"a refactor is one of pattern, query, ranges and recipe, not {' and '.join(given) or 'none'}"
-        )
+        raise RequestError(f"a refactor is one of pattern, query and recipe, not {' and '.join(given) or 'none'}")
     if wanted.recipe:
         return by_recipe(wanted.recipe, wanted.settings)
-    if wanted.ranges:
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for places in wanted.ranges:
-            document = ls.session.document(places.uri)
-            spans.setdefault(document.path, []).extend(document.bounds(span) for span in places.ranges)
-        return by_place(spans, wanted.template)
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
@@ -159,26 +151,20 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
 
     Open documents are as they are in the editor, also those without a file yet; other files are as they are on disk.
     """
-    if wanted.ranges:
-        named = dict.fromkeys(places.uri for places in wanted.ranges)
-        return [source_of(ls.session.document(uri)) for uri in named], ()
     if wanted.text_document is not None:
         return [source_of(ls.session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    paths = wanted.paths or ls.session.folders
-    if not paths:  # without folders only the open documents are searched
+    folders = ls.session.folders
+    if not folders:  # without folders only the open documents are searched
         return [source for document in ls.session.documents.values() for source in _known(document, languages)], ()
-    forced = wanted.language if wanted.paths else ""
     shown = {os.path.realpath(one.path): one.text.decode() for one in ls.session.documents.values()}
-    on_disk, unread = await asyncio.to_thread(
-        gather, paths, languages, forced=forced, opened=shown, missing_left_out=True
-    )
+    on_disk, unread = await asyncio.to_thread(gather, folders, languages, opened=shown, missing_left_out=True)
     texts = {os.path.realpath(source.path): source for source in on_disk}  # a folder may be reached by a link
     left_out = list(unread)
     for document in ls.session.documents.values():
         place = os.path.realpath(document.path)
         if place in texts:
             texts[place] = source_of(document)
-        elif _is_searched(document, place, paths, everywhere=not wanted.paths):
+        elif _is_searched(document, place, folders):
             left_out = [line for line in left_out if not line.startswith((f"{document.path} ", f"{document.path}:"))]
             for source in _known(document, languages):
                 if quotable(source.text.replace("\0", "")):
@@ -188,15 +174,15 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
     return list(texts.values()), tuple(left_out)
 
 
-def _is_searched(document: ClientDocument, place: str, paths: Sequence[str], *, everywhere: bool) -> bool:
-    """Returns whether the paths have a document that was not found on disk, at its real ``place``.
+def _is_searched(document: ClientDocument, place: str, folders: Sequence[str]) -> bool:
+    """Returns whether the folders have a document that was not found on disk, at its real ``place``.
 
-    A document without a name is only in all of the client's folders.
+    A document without a name is in them, too.
     """
     if document.uri.startswith("untitled:"):
-        return everywhere
-    real = [Path(os.path.realpath(path)) for path in paths]
-    return document.uri.startswith("file:") and any(Path(place) == path or admits(path, Path(place)) for path in real)
+        return True
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    return document.uri.startswith("file:") and any(admits(path, Path(place)) for path in real)
 
 
 async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:

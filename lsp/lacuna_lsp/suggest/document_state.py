@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from lacuna_lsp.document import ClientDocument
@@ -19,15 +18,6 @@ MAX_TYPED = 40
 LEFT_S = 1.0
 # What other language servers say of a line holds for lines so near.
 TOLD_LINES = 2
-
-
-class State(Enum):
-    """What goes on for the user."""
-
-    IDLE = "nothing was asked, or nothing was found"
-    WAITING = "a request waits, for a pause in the typing or for its fill"
-    WRITING = "a fill goes on, and no request waits for it"
-    SHOWN = "the user sees a suggestion"
 
 
 class SuggestionMatch(NamedTuple):
@@ -52,7 +42,6 @@ class DocumentState:
 
     def __init__(self, document: ClientDocument) -> None:
         self.document = document
-        self.state = State.IDLE
         self._suggestions: list[Suggestion] = []  # the newest is the last, and alone may be under way
         self._shown: tuple[Suggestion, Texts] | None = None
         self._refused: Suggestion | None = None
@@ -85,8 +74,8 @@ class DocumentState:
         ``then`` is called at its end, unless it was ended like that.
         """
         self._end_request()
+        self._stay()
         self._request = task = asyncio.ensure_future(request)
-        self._enter(State.WAITING)
         try:
             return await task
         except asyncio.CancelledError:
@@ -96,25 +85,22 @@ class DocumentState:
             return None
         finally:
             if self._request is task:
-                if task.cancelled():
-                    self._end_request()
-                else:
-                    self._enter(State.SHOWN if self._shown is not None else State.IDLE)
+                self._end_request()
                 then()
 
     def _end_request(self) -> None:
         """Ends the request that waits; its fill goes on for a while."""
-        if self._request is not None and self.state is State.WAITING:
+        if self._request is None:
+            return
+        if not self._request.done() or self._request.cancelled():
             self._request.cancel()
-            self._request = None
-            self._enter(State.WRITING if self.fill is not None else State.IDLE)
+            self._stay()
+            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self.end_fill)
+        self._request = None
 
-    def _enter(self, state: State) -> None:
+    def _stay(self) -> None:
         if self._leaving is not None:
             self._leaving.cancel()
-        if state is State.WRITING:
-            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self.end_fill)
-        self.state = state
 
     def edited(self, edits: Sequence[Edit]) -> None:
         """Moves the suggestions with edits, each to the result of the previous one; a waiting request ends."""
@@ -128,7 +114,6 @@ class DocumentState:
         self._end_request()
         self.end_fill()
         self.hide()
-        self._enter(State.IDLE)
 
     # --- suggestions
 
@@ -148,11 +133,7 @@ class DocumentState:
         self.end_fill()
         kept = [one for one in self._suggestions if one.is_kept]
         self._suggestions = [*kept[1 - KEPT :], suggestion]
-        suggestion.start(fill, self._fill_ended)
-
-    def _fill_ended(self) -> None:
-        if self.state is State.WRITING and self.fill is None:
-            self._enter(State.IDLE)
+        suggestion.start(fill)
 
     def end_fill(self) -> None:
         """Ends the fill under way, if there is one."""
@@ -166,7 +147,6 @@ class DocumentState:
     def hide(self) -> None:
         """Records that nothing is shown, so that the next edit is no refusal; nothing is read ahead."""
         self._shown = None
-        self.state = State.IDLE if self.state is State.SHOWN else self.state
         self.rest()
 
     def refused(self, cursor: Edit) -> tuple[Suggestion, Sequence[int]] | None:

@@ -92,7 +92,7 @@ class Inline:
         self._engine = engine
         self._session = session
         self._debounce = Debounce()
-        self._calmness = Calmness(users_file())
+        self.calmness = Calmness(users_file())
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -202,7 +202,7 @@ class Inline:
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
-            self._answered(state, refused[0], REFUSED)
+            self._answered(refused[0], REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -233,13 +233,13 @@ class Inline:
         return suggestion.sure_rests(cursor, self._at_least(state, suggestion))
 
     def _at_least(self, state: DocumentState, suggestion: Suggestion) -> float:
-        """From which probability on a suggestion is shown unasked: that of the dial, moved by the person's answers.
+        """Which probability shows a suggestion unasked: that of the dial, moved by the person's answers.
 
         The odds of a suggestion are half in a line where one was refused.
         """
         settings = self._session.settings
         at_least = AT_LEAST[settings.suggest] if settings.min_confidence is None else settings.min_confidence
-        odds = self._calmness.odds(_language(state), suggestion.where)
+        odds = self.calmness.odds(suggestion.kind)
         return with_odds(at_least, (2 if state.follows_refusal(suggestion) else 1) / odds)
 
     def _is_off(self, request: Request) -> str:
@@ -247,10 +247,6 @@ class Inline:
         if seconds := self._session.snoozed_s:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
         return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
-
-    def leave(self) -> None:
-        """Keeps what the person answered: the client goes."""
-        self._calmness.save()
 
     async def _written(
         self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
@@ -261,11 +257,11 @@ class Inline:
             if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
                 state.end_fill()
                 if self._session.settings.debounce and not request.invoked:
-                    await asyncio.sleep(self._calmness.wait_ms(self._debounce.delay()) / 1e3)
+                    await asyncio.sleep(self.calmness.wait_ms(self._debounce.delay()) / 1e3)
                 self.counts.asked += 1
                 document = request.document
-                before, standing = document.before(cursor.start, AROUND), document.between(cursor.start, cursor.end)
-                fill = Suggestion(cursor, before, standing, several=request.invoked)
+                standing = document.between(cursor.start, cursor.end)
+                fill = Suggestion(cursor, standing, _kind(document, cursor), several=request.invoked)
                 state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
                 return SuggestionMatch(fill, fill.rests(cursor))
@@ -354,15 +350,15 @@ class Inline:
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
                 if kind in ANSWERS and not suggestion.is_answered:
-                    self._answered(state, suggestion, ANSWERS[kind])
+                    self._answered(suggestion, ANSWERS[kind])
                 if kind in ("accepted", "rejected"):
                     state.answered(suggestion, refused=kind == "rejected")
                 if kind == "rejected":
                     self._reject(state, suggestion, [index])
 
-    def _answered(self, state: DocumentState, suggestion: Suggestion, answer: float) -> None:
+    def _answered(self, suggestion: Suggestion, answer: float) -> None:
         """Takes in what became of a suggestion: one answer, also where it is taken part by part."""
-        self._calmness.answered(_language(state), suggestion.where, answer, again=suggestion.is_partly_taken)
+        self.calmness.answered(suggestion.kind, answer, again=suggestion.is_partly_taken)
         suggestion.is_partly_taken |= answer == PART
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
@@ -380,9 +376,10 @@ def _quoted(told: ToldSignature, path: str) -> Snippet:
     return Snippet(path, text[:MAX_TOLD_CHARACTERS], f"what {told.server} says of `{told.name}`", 1.0)
 
 
-def _language(state: DocumentState) -> str:
-    """What a person's answers are kept under."""
-    return min(state.document.languages, default="")
+def _kind(document: ClientDocument, cursor: Edit) -> str:
+    """What a person's answers to a suggestion are kept under: a language, and whether a line begins with it."""
+    line = document.before(cursor.start, AROUND).rpartition(b"\n")[2]
+    return f"{min(document.languages, default='')} {'in line' if line.strip() else 'line start'}"
 
 
 def _cursor(request: Request) -> Edit:

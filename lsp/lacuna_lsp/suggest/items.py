@@ -1,11 +1,9 @@
-"""Converts suggestions to LSP items and back to the fills that they came from; finds the next word or line of one."""
+"""Converts suggestions to LSP items, and back to the fills that they came from."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from lsprotocol import types
@@ -14,15 +12,9 @@ from msgspec import Meta
 from lacuna_lsp.document import ClientDocument, byte_column, to_utf8
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
-from lacuna_model.text.lines import in_word, indentation
 
 ACCEPTED = "lacuna.accepted"
 _WORD = re.compile(r"\w*$")
-Unit = Literal["word", "line"]
-
-_LINE = re.compile(r"\s*[^\r\n]*")
-# Joiners bind letters into one, as in Devanagari and in emoji.
-_JOINERS = "\u200c\u200d"
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -94,23 +86,3 @@ def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:
 
 def _accepted(item: Item) -> types.Command:
     return types.Command("Accepted", ACCEPTED, arguments=[msgspec.to_builtins(item.origin)])
-
-
-def first_part(text: str, unit: Unit) -> str:
-    """Returns the first word, run of punctuation or line that is not blank, with the blanks before it.
-
-    A character keeps its combining marks.
-    """
-    if unit == "line":
-        match = _LINE.match(text)
-        return match[0] if match is not None else text
-    start = len(indentation(text))
-    if start == len(text):
-        return text
-    word = in_word(text[start])
-    run = takewhile(lambda one: _is_mark(one) or (in_word(one) == word and not one.isspace()), text[start:])
-    return text[: start + len("".join(run))]
-
-
-def _is_mark(character: str) -> bool:
-    return character in _JOINERS or unicodedata.category(character).startswith("M")

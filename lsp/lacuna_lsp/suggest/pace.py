@@ -11,14 +11,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.odds import odds_of
 from lacuna_model.hub import atomic
-from lacuna_model.hub.atomic import ANSWERS, user_folder
 
 _MIN_INTERVALS, _MAX_INTERVALS = 20, 100
 _MIN_INTERVAL_MS, _FIRST_INTERVAL_MS, _MAX_INTERVAL_MS = 100.0, 200.0, 400.0
@@ -30,10 +28,7 @@ log = logging.getLogger(__name__)
 
 # What became of a suggestion: 1 if it was taken, less if a part of it was, 0 if another text was typed over it.
 TAKEN, PART, REFUSED = 1.0, 0.5, 0.0
-Where = Literal["line start", "in line"]
-
-KEPT, COUNTED = 30, 10  # the answers that are kept of a language and place; the last ones count
-KINDS = 64  # languages and places that are kept, the last used ones
+KEPT, KINDS = 10, 64  # the last answers of a language and place, and the last used ones of these
 USUAL, PULL = 0.4, 4.0  # the usual share of taken ones, which counts as so many answers
 LEAST_ODDS, MOST_ODDS = 0.7, 1.4
 LONGER, SHORTER = 1.5, 0.8  # the wait after an answer, times that before it
@@ -41,7 +36,6 @@ FORGOTTEN_S = 600.0  # in which the factor of the wait goes back to 1
 MOST_LONGER, MOST_SHORTER = 8.0, 1 / 8  # the factor after many answers; a few others bring it back
 # Keys that come later than the longest wait are no typing: who has paused for so long would think that nothing comes.
 LEAST_WAIT_MS, MOST_WAIT_MS = 50.0, 400.0
-SAVED_S = 30.0  # between two writings of the file
 
 
 class Debounce:
@@ -79,44 +73,35 @@ class Debounce:
         return min(max(average, _MIN_INTERVAL_MS), _MAX_INTERVAL_MS)
 
 
-class _Answers(msgspec.Struct, forbid_unknown_fields=True):
-    """The answers by language and place, the newest last."""
-
-    answers: dict[str, list[float]] = msgspec.field(default_factory=dict)
-
-
 class Calmness:
-    """The last answers of a person. ``clock`` returns seconds."""
+    """The last answers of a person, by ``kind``: a language and place. ``clock`` returns seconds."""
 
     def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._file, self._clock = file, clock
         self._answers = _read(file) if file is not None else {}
         self._factor, self._since = 1.0, clock()
-        self._saved, self._is_changed = clock(), False
+        self._is_changed = False
 
-    def answered(self, language: str, where: Where, answer: float, *, again: bool = False) -> None:
+    def answered(self, kind: str, answer: float, *, again: bool = False) -> None:
         """Takes in what became of a suggestion.
 
         ``again``: the last answer was to the same one, of which a part was taken. The better of both counts.
         """
-        key = f"{language} {where}"
-        known = self._answers.pop(key, [])
+        known = self._answers.pop(kind, [])
         if again and known:
             answer = max(known.pop(), answer)
-        self._answers[key] = [*known, answer][-KEPT:]
+        self._answers[kind] = [*known, answer][-KEPT:]
         for old in list(self._answers)[:-KINDS]:
             del self._answers[old]
         if not again:
             change = LONGER if answer == REFUSED else SHORTER
             self._factor, self._since = min(max(self._wait_factor() * change, MOST_SHORTER), MOST_LONGER), self._clock()
         self._is_changed = True
-        if self._clock() - self._saved >= SAVED_S:
-            self.save()
 
-    def odds(self, language: str, where: Where) -> float:
+    def odds(self, kind: str) -> float:
         """By which factor the odds of a suggestion are better here than usual."""
-        last = self._answers.get(f"{language} {where}", [])[-COUNTED:]
-        weights = [2 * number / (COUNTED + 1) for number in range(1, len(last) + 1)]  # newer ones weigh more
+        last = self._answers.get(kind, [])
+        weights = [2 * number / (KEPT + 1) for number in range(1, len(last) + 1)]  # newer ones weigh more
         taken = sum(weight * one for weight, one in zip(weights, last, strict=True))
         share = (taken + PULL * USUAL) / (sum(weights) + PULL)
         return min(max(odds_of(share) / odds_of(USUAL), LEAST_ODDS), MOST_ODDS)
@@ -136,11 +121,11 @@ class Calmness:
         """Writes the answers to their file, if there are new ones."""
         if self._file is None or not self._is_changed:
             return
-        self._saved, self._is_changed = self._clock(), False
+        self._is_changed = False
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with atomic.replacing(self._file, private=True) as stream:
-                stream.write(msgspec.json.encode(_Answers(self._answers)))
+                stream.write(msgspec.json.encode(self._answers))
         except OSError as error:
             log.info("the answers to suggestions are not kept: %s", error)
 
@@ -148,16 +133,14 @@ class Calmness:
 def users_file() -> Path | None:
     """Where a user's answers are kept; None where there is no home folder."""
     try:
-        return user_folder("state") / ANSWERS
+        return atomic.user_folder("state") / atomic.ANSWERS
     except RequestError:
         return None
 
 
 def _read(file: Path) -> dict[str, list[float]]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Answers).answers
-    except FileNotFoundError:
-        return {}
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, list[float]])
     except (OSError, msgspec.MsgspecError) as error:
         log.info("the answers to suggestions are not read: %s", error)
         return {}

@@ -9,11 +9,10 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lacuna_lsp.suggest.pace import Where
 from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import LINE_END, indentation
@@ -39,29 +38,28 @@ class Suggestion:
     It stands at a byte offset, which moves as the document is edited, and knows what the user has typed there since.
     A ``cursor`` is an edit that counts as made: that of the selected completion, or an empty one. ``id`` names the fill
     in requests and feedback. ``several`` means that the engine was asked for several candidates. ``lines`` and
-    ``words`` say how likely the first text is right up to the end of each; ``where`` is its place in a line. ``why``
-    says why there is no text, where there is none. ``written`` is what the fill has written so far, ``is_heard``
-    whether anything was heard of it, and ``is_kept`` whether it has texts to show, or has ended with none.
-    ``is_partly_taken`` says that the user has taken a part of it, ``is_answered`` that they have taken or refused it.
+    ``words`` say how likely the first text is right up to the end of each. ``why`` says why there is no text, where
+    there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
+    ``is_kept`` whether it has texts to show, or has ended with none. ``is_partly_taken`` says that the user has taken a
+    part of it, ``is_answered`` that they have taken or refused it.
     """
 
-    def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
-        """``before`` is the text before the cursor, ``standing`` what the cursor's edit replaces in the document."""
+    def __init__(self, cursor: Edit, standing: bytes, kind: str = "", *, several: bool) -> None:
+        """``standing`` is what the cursor's edit replaces in the document, ``kind`` its language and place."""
         self.id = uuid.uuid4().hex
         self.at = cursor.start
         self.lead = cursor.text.encode()  # what has to stand at ``at`` before anything typed
+        self.kind = kind
         self.several = several
         self.texts: tuple[str, ...] = ()
         self.lines: tuple[float, ...] = ()
         self.words: tuple[tuple[int, float], ...] = ()
-        self.where: Where = "in line" if before.rpartition(b"\n")[2].strip() else "line start"
         self.why = ""
         self.written = ""
         self.is_heard = False
         self.is_kept = False
         self.is_partly_taken = False
         self.is_answered = False
-        self._before = before[-NEAR:]
         self._typed = standing
         self._is_in_place = True
         self._task: asyncio.Task[None] | None = None
@@ -70,25 +68,17 @@ class Suggestion:
     # --- its place
 
     def follow(self, edit: Edit) -> None:
-        """Follows an edit of the document. One shortly before its place may be undone by another one."""
+        """Follows an edit of the document. One that is near its place ends it."""
         new, end = edit.text.encode(), self.at + len(self._typed)
-        near = self.at - len(self._before)
-        if near <= edit.start and edit.end <= end:
-            self._reach_back(edit.start)
+        if self.at <= edit.start and edit.end <= end:
             self._typed = self._typed[: edit.start - self.at] + new + self._typed[edit.end - self.at :]
-        elif edit.end <= near:
+        elif edit.end <= self.at - NEAR:
             self.at += len(new) - (edit.end - edit.start)
         elif edit.start < end + NEAR:
             self._is_in_place = False
         most = len(self.lead) + NEAR + max((len(text.encode()) for text in self.texts), default=0)
         if len(self._typed) > most:
             self._is_in_place = False  # the user is far from it
-
-    def _reach_back(self, start: int) -> None:
-        """Begins at an offset before its place, where now the text has to stand that it was made for."""
-        if (size := self.at - start) > 0:
-            self._before, part = self._before[:-size], self._before[-size:]
-            self.at, self.lead, self._typed = start, part + self.lead, part + self._typed
 
     def typed(self, cursor: Edit) -> str | None:
         """Returns what was typed from its place to a cursor; None for a cursor elsewhere, and after another edit."""
@@ -137,14 +127,13 @@ class Suggestion:
 
     # --- its fill
 
-    def start(self, fill: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
-        """Runs the fill, which tells what it writes; ``then`` is called at its end."""
+    def start(self, fill: Coroutine[Any, Any, None]) -> None:
+        """Runs the fill, which tells what it writes."""
 
         def ended(task: "asyncio.Task[None]") -> None:
             self._changed.set()
             if not task.cancelled() and (error := task.exception()) is not None:
                 log.debug("a fill failed: %s", error)  # a request that waits for it raises it
-            then()
 
         self._task = asyncio.ensure_future(fill)
         self._task.add_done_callback(ended)

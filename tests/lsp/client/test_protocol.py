@@ -1,16 +1,12 @@
-"""What the server does with answers of a client that come too late, and with refusals; what it keeps of messages."""
+"""What the server does with answers of a client that come too late, and what it keeps of messages."""
 
 import asyncio
-import gc
-import json
 import logging
-import weakref
 
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from lacuna_lsp.client.news import News
 from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
 
@@ -95,40 +91,3 @@ async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> N
         await asyncio.sleep(0)
     assert server.protocol._request_futures == {}
     assert server.protocol._result_types == {}
-
-
-async def test_nothing_is_kept_of_a_progress_bar_that_has_ended(server: Server) -> None:
-    capabilities = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
-    server.protocol.client_capabilities = capabilities
-    writer = server.protocol.writer
-    assert isinstance(writer, Sent)
-    showing = asyncio.create_task(server.loading.run())
-    for _ in range(3):
-        server.loading.hear(News("loading"))
-        server.loading.hear(News("ready"))
-        kinds = list[object]()
-        while "end" not in kinds:
-            await asyncio.sleep(0)
-            while writer.messages:
-                message = json.loads(writer.messages.pop(0).partition(b"\r\n\r\n")[2])
-                if message["method"] == types.WINDOW_WORK_DONE_PROGRESS_CREATE:
-                    answer(server, message["id"], result=None)
-                else:
-                    kinds.append(message["params"]["value"]["kind"])
-    showing.cancel()
-    assert server.work_done_progress.tokens == {}
-
-
-async def test_nothing_is_kept_of_a_client_that_has_gone() -> None:
-    gone = list[weakref.ref[Server]]()
-    for _ in range(3):
-        server = made()
-        initialize(server)
-        asking = asyncio.ensure_future(server.protocol.send_request_async("workspace/applyEdit", EDIT, "1"))
-        answer(server, "1", result={"applied": True})
-        await asking
-        gone.append(weakref.ref(server))
-        del server, asking
-    await asyncio.sleep(0)
-    gc.collect()
-    assert [one() for one in gone] == [None] * 3

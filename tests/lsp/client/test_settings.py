@@ -34,7 +34,7 @@ def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, 
     assert parse(values) == SettingsLayer(EDITOR, problems=(problem,))
 
 
-async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon: Daemon) -> None:
+async def test_each_problem_of_the_settings_is_shown_once(editor: Editor) -> None:
     await editor.initialize({"colour": "red"}, ready=False)
     for values in ({"colour": "red"}, {"lacuna": {"colour": "red", "automatic": 1}}):
         editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(values))
@@ -45,9 +45,8 @@ async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon
     ]
 
 
-async def test_settings_are_requested_if_a_change_notification_contains_none(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("value = ¦\n")
+async def test_settings_are_requested_if_a_change_notification_contains_none(editor: Editor) -> None:
+    await editor.begin("value = ¦\n")
     editor.client.set_configuration({"enabled": False}, section="lacuna")
     editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
     for _ in range(500):
@@ -125,7 +124,7 @@ async def test_open_documents_follow_the_settings_and_the_folders(
     assert await workspace() == str(inner)
 
 
-async def test_a_service_with_another_model_is_told_once(editor: Editor, daemon: Daemon) -> None:
+async def test_a_service_with_another_model_is_told_once(editor: Editor) -> None:
     await editor.initialize({"model": "qwen2.5-coder-1.5b"})
     editor.client.workspace_did_change_configuration(
         types.DidChangeConfigurationParams({"model": "qwen2.5-coder-1.5b", "candidates": 2})

@@ -1,12 +1,8 @@
 from tests.lsp.editor import Editor
-from tests.lsp.service import Daemon
 
 
-async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(
-    editor: Editor, daemon: Daemon
-) -> None:
-    await editor.initialize(ready=False)
-    editor.open("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n")
+async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(editor: Editor) -> None:
+    await editor.begin("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n", ready=False)
     answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
     found = {recipe["name"]: recipe for recipe in answer["recipes"]}
     assert found["logging"]["summary"] == "replace print calls by logging calls"
@@ -21,9 +17,7 @@ async def test_the_recipes_of_the_language_are_listed_with_their_number_of_place
     assert set(found["parameter"]["settings"]) == {"function", "parameter", "value"}
 
 
-async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_counts(
-    editor: Editor, daemon: Daemon
-) -> None:
+async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_counts(editor: Editor) -> None:
     await editor.initialize(ready=False)
     editor.open("print('a')\n", name="notes.md", language="markdown")
     assert await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}}) == {"recipes": []}

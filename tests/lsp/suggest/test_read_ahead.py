@@ -18,14 +18,12 @@ def focus(editor: Editor, line: int, character: int) -> None:
 
 
 async def test_a_document_is_read_when_it_is_opened(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("one = 1\ntwo = 2\n")
+    await editor.begin("one = 1\ntwo = 2\n")
     await until(lambda: places(daemon) == [("", "one = 1\ntwo = 2\n")])
 
 
 async def test_a_document_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n")
     for letter in "one":
         editor.type(letter)
     await until(lambda: places(daemon))
@@ -33,8 +31,7 @@ async def test_a_document_is_read_again_when_typing_pauses(editor: Editor, daemo
 
 
 async def test_nothing_is_read_ahead_if_the_setting_is_off(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize({"readAhead": False})
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n", readAhead=False)
     editor.type("x")
     await editor.suggest()
     await asyncio.sleep(1.0)
@@ -42,7 +39,6 @@ async def test_nothing_is_read_ahead_if_the_setting_is_off(editor: Editor, daemo
 
 
 async def test_an_open_document_is_read_when_the_engine_becomes_ready(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    editor.open("value = ¦\n")
+    await editor.begin("value = ¦\n", ready=False)
     await editor.ready()
     await until(lambda: places(daemon) == [("", "value = \n")])

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.suggestion import NEAR, Habits, Suggestion, adapt, clean, distinct
+from lacuna_lsp.suggest.suggestion import NEAR, Habits, Suggestion, adapt, distinct
 from lacuna_server.wire.protocol import Edit
-
-UNIX = Habits("\n", "    ")
 
 
 class Page:
@@ -15,7 +13,7 @@ class Page:
 
     def __init__(self, before: str, text: str, after: str = "\n") -> None:
         self.text, self.cursor = (before + after).encode(), len(before.encode())
-        self.suggestion = Suggestion(Edit(self.cursor, self.cursor, ""), before.encode(), b"", several=False)
+        self.suggestion = Suggestion(Edit(self.cursor, self.cursor, ""), b"", several=False)
         self.suggestion.keep((text,))
 
     def replace(self, start: int, end: int, text: str) -> None:
@@ -85,34 +83,10 @@ def test_an_edit_far_above_moves_a_suggestion_and_one_below_leaves_it() -> None:
     assert page.text[: page.cursor].endswith(b"x = to")
 
 
-def test_what_was_erased_before_the_place_may_be_typed_again() -> None:
-    page = Page("é = ", "total")
-    page.erase(2)
-    assert page.rest == []
-    page.type("= ")
-    assert page.rest == ["total"]
-    page.type("to")
-    page.erase(5)
-    page.type(" ")
-    assert page.rest == []
-    page.type("= t")
-    assert page.rest == ["otal"]
-
-
-def test_a_line_that_was_left_and_typed_anew_has_its_suggestion_again() -> None:
-    page = Page("a = 1\nb = ", "2", "\n" + "c" * 2 * NEAR)
-    page.replace(0, 1, "other")
-    page.cursor += 4
-    assert page.rest == []
-    page.replace(0, 5, "a")
-    page.cursor -= 4
-    assert page.rest == ["2"]
-
-
 def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> None:
     page = Page("x = re", "")
     taken = Edit(6, 6, "ad_file")
-    page.suggestion = Suggestion(taken, b"x = re", b"", several=False)
+    page.suggestion = Suggestion(taken, b"", several=False)
     page.suggestion.keep(("(path)",))
     assert page.suggestion.rests(taken) == [(0, "(path)")]
     assert page.rest == []
@@ -141,21 +115,6 @@ def test_a_suggestion_that_the_user_has_left_far_behind_is_not_followed_any_more
 )
 def test_a_fill_gets_the_newlines_and_the_indentation_of_the_file(fill: str, habits: Habits, expected: str) -> None:
     assert adapt(fill, habits) == expected
-
-
-@pytest.mark.parametrize(
-    ("fill", "expected"),
-    [
-        ("x = 1   ", "x = 1"),
-        ("\n    x = 1\n\n  \n", "\n    x = 1"),
-        ("a\nb\nc", "a\nb\nc"),
-        ("  \n\t\n", ""),
-        ("x\nx\nx\nx", ""),
-        ("", ""),
-    ],
-)
-def test_a_cleaned_fill_has_no_trailing_blanks_and_says_nothing_three_times(fill: str, expected: str) -> None:
-    assert clean(fill, UNIX) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor, Shape, shape, sure_part
+from lacuna_lsp.suggest.triggers import Cursor, Shape, shape, sure_part
 
 TEXT = "total(first, second)\nreturn total"
 LINES = (0.5, 0.2)
@@ -61,20 +59,3 @@ def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown:
 )
 def test_what_is_cut(text: str, lines: tuple[float, ...], words: Words, at_least: float, shown: str) -> None:
     assert sure_part(text, lines, words, at_least) == shown
-
-
-def test_what_is_typed_counts_as_right() -> None:
-    assert sure_part(TEXT, LINES, WORDS, 0.7, typed=len("total(first")) == "total(first, second)"
-    assert sure_part(TEXT, LINES, WORDS, 0.4, typed=len("total(first, second)\n")) == TEXT
-
-
-def test_the_places_of_the_dial_differ_as_their_names_say() -> None:
-    assert AT_LEAST["quiet"] > AT_LEAST["normal"] > AT_LEAST["bold"]
-
-
-@given(st.text("ab (\n", max_size=20), st.lists(st.floats(0, 1), max_size=5), st.floats(0, 1), st.integers(0, 20))
-def test_a_part_begins_the_text_whatever_the_judgement_is(
-    text: str, found: list[float], at_least: float, typed: int
-) -> None:
-    lines = tuple(sorted(found, reverse=True))
-    assert text.startswith(sure_part(text, lines, ((2, 0.5),), at_least, typed))

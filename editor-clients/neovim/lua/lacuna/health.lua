@@ -41,10 +41,6 @@ function M.check()
     else
       health.ok(where .. status.state(client))
     end
-    local outdated = server.outdated(client)
-    if outdated then
-      health.warn(outdated, { 'upgrade it: pip install --upgrade lacuna-code' })
-    end
   end
   if #clients == 0 then
     health.info('it is not running; it starts with the first file that is opened')

@@ -1,14 +1,13 @@
 -- Next edits, in normal mode: a hint shows the one place that would follow the last change. A key goes there, where the
 -- edit is drawn, and then makes it; another key dismisses it for good.
 
-local buffer_keys = require('lacuna.buffer_keys')
+local keys = require('lacuna.keys')
 local server = require('lacuna.server')
 
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.next_edit')
 local WAIT_MS = 300 -- without an edit, before the server is asked
-local DEFAULTS = { ['next-edit'] = '<Tab>', ['dismiss-edit'] = '<Esc>' }
 
 ---@class lacuna.NextEdit
 ---@field client vim.lsp.Client
@@ -20,20 +19,8 @@ local DEFAULTS = { ['next-edit'] = '<Tab>', ['dismiss-edit'] = '<Esc>' }
 ---@field last integer its last row
 
 local shown ---@type lacuna.NextEdit?
+local accepted ---@type integer? the changedtick behind the last acceptance, after which the next edit was asked for
 local turn = 0 -- counts the requests and everything that makes an answer outdated
-
-local function keys()
-  if vim.g.lacuna_keys == false then
-    return {}
-  end
-  local chosen = {}
-  for name, key in pairs(vim.tbl_extend('force', DEFAULTS, vim.g.lacuna_keys or {})) do
-    if DEFAULTS[name] and key then
-      chosen[name] = key
-    end
-  end
-  return chosen
-end
 
 --- Remove the hint, and ignore answers that are still to come.
 function M.hide()
@@ -43,7 +30,7 @@ function M.hide()
     shown = nil
     if vim.api.nvim_buf_is_valid(buf) then
       vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
-      buffer_keys.unmap(buf, 'n', keys())
+      keys.unmap(buf, 'n')
     end
   end
 end
@@ -93,9 +80,8 @@ local function show(client, buf, edit)
     first = math.min(range.start.line, end_row),
     last = math.min(math.max(range.start.line, range['end'].line - (range['end'].character == 0 and 1 or 0)), end_row),
   }
-  buffer_keys.map(buf, 'n', keys(), true)
+  keys.map(buf, 'n')
   draw()
-  client:notify('textDocument/didShowInlineEdit', { item = { command = edit.command } })
 end
 
 --- Whether an edit may be shown. While a macro is recorded none is: its keys would do something else when it is replayed.
@@ -129,6 +115,10 @@ end
 
 --- Handle a change of the text: ask once the user pauses. After an undo, nothing is asked for.
 function M.changed()
+  if vim.b.changedtick == accepted then
+    accepted = nil
+    return
+  end
   M.hide()
   local undo = vim.fn.undotree()
   if undo.seq_cur < undo.seq_last then
@@ -173,7 +163,7 @@ function M.accept()
   vim.lsp.util.apply_text_edits({ { range = edit.range, newText = text } }, buf, client.offset_encoding)
   local row = math.min(first + #vim.split(text, '\n'), vim.api.nvim_buf_line_count(buf))
   vim.api.nvim_win_set_cursor(0, { row, 0 })
-  client:exec_cmd(edit.command, { bufnr = buf })
+  accepted = vim.b.changedtick
   M.request()
 end
 

@@ -2,9 +2,6 @@
 
 local M = {}
 
---- The plugin's version, and that of the language server which it was made for.
-M.VERSION = '0.1.0'
-
 --- The client of a buffer, or nil if none is ready.
 ---@param buf? integer
 ---@return vim.lsp.Client?
@@ -75,26 +72,6 @@ function M.check()
   local problem = M.problem() or old
   if problem then
     M.say(problem .. ', see :checkhealth lacuna', vim.log.levels.WARN)
-  end
-end
-
---- What is wrong with the version of a server of the user's own, or nil: the plugin needs one that is not older.
----@param client vim.lsp.Client
----@return string?
-function M.outdated(client)
-  local version = vim.tbl_get(client, 'server_info', 'version')
-  local found = version and vim.version.parse(version)
-  if found and vim.version.lt(found, M.VERSION) then
-    return ('the language server is of version %s, older than the plugin, %s'):format(version, M.VERSION)
-  end
-end
-
---- Warn in one line of a server that is too old.
----@param client vim.lsp.Client
-function M.compare(client)
-  local problem = M.outdated(client)
-  if problem then
-    M.say(problem .. '; upgrade: pip install -U lacuna-code', vim.log.levels.WARN)
   end
 end
 

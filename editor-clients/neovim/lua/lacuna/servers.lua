@@ -5,11 +5,6 @@ local M = {}
 -- Later answers are of no use: the request for a suggestion has gone by then.
 local PATIENCE_MS = 50
 
----@param client vim.lsp.Client
-local function is_off(client)
-  return vim.tbl_get(client.config, 'settings', 'lacuna', 'askServers') == false
-end
-
 --- The signatures in an answer, the active one first.
 local function signatures(answer)
   local found = {}
@@ -48,58 +43,51 @@ end
 ---@param client vim.lsp.Client Lacuna's
 ---@param buf integer
 function M.ask(client, buf)
-  if is_off(client) then
+  if vim.tbl_get(client.config, 'settings', 'lacuna', 'askServers') == false then
     return
   end
-  local place = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  local place, line = vim.lsp.util.make_position_params(0, client.offset_encoding), vim.api.nvim_get_current_line()
   local name, start = named()
-  local asked, told, late = {}, {}, false
+  local told, cancels, late = {}, {}, false
 
-  local function answered(other, found)
-    for _, one in ipairs(late and {} or found) do
-      table.insert(told, { server = other.name, name = one.name, text = one.text })
-    end
-    if not late and #found > 0 then
-      place.signatures = told
-      client:notify('textDocument/didFindSignatures', place)
-    end
-  end
-
-  local function ask(other, method, column, read)
-    if not other:supports_method(method, buf) then
+  local function ask(method, column, read)
+    if #vim.lsp.get_clients({ bufnr = buf, method = method }) == 0 then
       return
     end
-    local params = vim.lsp.util.make_position_params(0, other.offset_encoding)
-    if column then
-      local line = vim.api.nvim_get_current_line()
-      params.position.character = vim.str_utfindex(line, other.offset_encoding, column, false)
-    end
-    local ok, id = other:request(method, params, function(_, answer)
-      answered(other, answer and read(answer) or {})
-    end, buf)
-    if ok then
-      table.insert(asked, { client = other, id = id })
-    end
-  end
-
-  for _, other in ipairs(vim.lsp.get_clients({ bufnr = buf })) do
-    if other.id ~= client.id then
-      ask(other, 'textDocument/signatureHelp', nil, signatures)
-      if name then
-        ask(other, 'textDocument/hover', start, function(answer)
-          return { { name = name, text = code(answer.contents) } }
-        end)
+    local function params(other)
+      local at = vim.lsp.util.make_position_params(0, other.offset_encoding)
+      if column then
+        at.position.character = vim.str_utfindex(line, other.offset_encoding, column, false)
       end
+      return at
     end
-  end
-  if #asked > 0 then
-    vim.defer_fn(function()
-      late = true
-      for _, one in ipairs(asked) do
-        if one.client.requests[one.id] then
-          one.client:cancel_request(one.id)
+    local _, cancel = vim.lsp.buf_request(buf, method, params, function(_, answer, context)
+      if answer and not late then
+        local server = vim.lsp.get_client_by_id(context.client_id).name
+        for _, one in ipairs(read(answer)) do
+          table.insert(told, vim.tbl_extend('force', one, { server = server }))
+        end
+        if #told > 0 then
+          place.signatures = told
+          client:notify('textDocument/didFindSignatures', place)
         end
       end
+    end)
+    table.insert(cancels, cancel)
+  end
+
+  ask('textDocument/signatureHelp', nil, signatures)
+  if name then
+    ask('textDocument/hover', start, function(answer)
+      return { { name = name, text = code(answer.contents) } }
+    end)
+  end
+  if #cancels > 0 then
+    vim.defer_fn(function()
+      late = true
+      vim.iter(cancels):each(function(cancel)
+        cancel()
+      end)
     end, PATIENCE_MS)
   end
 end

@@ -4,13 +4,14 @@ local ghost = require('lacuna.ghost')
 local keys = require('lacuna.keys')
 local server = require('lacuna.server')
 local servers = require('lacuna.servers')
-local typing = require('lacuna.typing')
 
 local M = {}
 
 local INVOKED, AUTOMATIC = 1, 2
 -- A Tab on a blank line indents until the suggestion has been there for so many milliseconds: it was meant before.
 local SEEN_MS = 300
+-- The beginning of a text that is accepted: a word, or else punctuation; and the rest of a line.
+local WORD, LINE = [=[^\%(\k\+\|\%(\k\@![^[:space:]]\)\+\)]=], [=[^[^\r\n]*]=]
 
 ---@class lacuna.Shown
 ---@field client vim.lsp.Client
@@ -29,7 +30,6 @@ local pending ---@type { client: vim.lsp.Client, id: integer }?
 local place = '' -- the place of the last request
 local noted = false -- whether the state of an engine that is not ready is drawn
 local told ---@type table? the last fill that was reported as shown
-local parts = 0 -- how many parts were asked for
 
 local function cursor()
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
@@ -40,9 +40,11 @@ local function here()
   return table.concat({ vim.api.nvim_get_current_buf(), vim.b.changedtick, cursor() }, ':')
 end
 
+--- Whether something may be shown. While a macro is recorded nothing is: when it is replayed, its keys would do
+--- something else.
 local function inserting()
   local mode, hidden = vim.api.nvim_get_mode().mode, vim.fn.pumvisible() == 1 or vim.b.lacuna_hidden
-  return mode:sub(1, 1) == 'i' and not hidden and vim.bo.modifiable
+  return mode:sub(1, 1) == 'i' and not hidden and vim.bo.modifiable and vim.fn.reg_recording() == ''
 end
 
 ---@return string the text behind the cursor in its line
@@ -84,7 +86,7 @@ function M.hide()
   place, noted = '', false
   ghost.clear()
   if shown then
-    keys.unmap(shown.buf)
+    keys.unmap(shown.buf, 'i')
     shown = nil
   end
 end
@@ -92,7 +94,7 @@ end
 ---@param now lacuna.Shown
 local function show(now)
   if not shown then
-    keys.map(now.buf)
+    keys.map(now.buf, 'i')
   end
   shown = now
   draw()
@@ -235,54 +237,54 @@ local function indents()
   return blank and keys.accepts_with_tab() and shown.kind == AUTOMATIC and vim.uv.now() - shown.since < SEEN_MS
 end
 
+--- Insert text at the cursor, literally, as a separate undo step. The dot repeats it.
+---@param text string
+local function insert(text)
+  vim.go.undolevels = vim.go.undolevels
+  vim.api.nvim_paste((text:gsub('\r\n', '\n')), false, -1)
+end
+
 --- Insert what is left of the suggestion.
 local function take()
   local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf
   M.hide()
-  typing.insert(text)
+  insert(text)
   client:exec_cmd(command, { bufnr = buf })
 end
 
 --- Accept the whole suggestion.
 function M.accept()
   if not fits() then
-    return typing.done()
+    return
   end
   if indents() then
     M.hide()
     vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'nti', false) -- before the keys that were typed behind it
-    return typing.done()
+  else
+    take()
   end
-  take()
 end
 
---- Accept the next word or line of the suggestion. Until that is there, another press takes the place of this one.
+--- Accept the next word or line of the suggestion, with the blanks before it.
 ---@param unit 'word'|'line'
 function M.accept_part(unit)
-  typing.done()
   if not fits() then
     return
   end
-  parts = parts + 1
-  local asked, left, part = here(), rest(), parts
-  server.execute('nextPart', { text = left, unit = unit }, function(answer)
-    if part ~= parts or not (shown and here() == asked and inserting()) then
-      return
-    end
-    if answer.text == left then
-      return take()
-    end
-    local length = shown.taken + #answer.text
-    local taken = shown.items[shown.index].insertText:sub(1, length)
-    notify('didPartiallyAcceptCompletion', { acceptedLength = vim.str_utfindex(taken, 'utf-16') })
-    typing.insert(answer.text)
-  end)
+  local left = rest()
+  local blanks = left:match('^%s*')
+  local part = blanks .. vim.fn.matchstr(left:sub(#blanks + 1), unit == 'word' and WORD or LINE)
+  if part == left then
+    return take()
+  end
+  local taken = shown.items[shown.index].insertText:sub(1, shown.taken + #part)
+  notify('didPartiallyAcceptCompletion', { acceptedLength = vim.str_utfindex(taken, 'utf-16') })
+  insert(part)
 end
 
 --- Draw the next suggestion. If only one was requested while typing, request more.
 ---@param step 1|-1
 function M.cycle(step)
-  typing.done()
   if not fits() or shown.taken > 0 then -- after typing, a request for new items is pending
     return
   end
@@ -295,7 +297,6 @@ end
 
 --- Remove the suggestion, report it as rejected, and do not request one here again.
 function M.dismiss()
-  typing.done()
   if shown then
     notify('didRejectCompletion')
     M.hide()
