@@ -235,10 +235,10 @@ class Ingress:
         self._missed = 0 if self._name in names or not names else self._missed + 1
         if self._seen and self._missed >= MISSED_TICKS and not self._draining:
             self._draining = True
-            log.info("draining", connections=len(self.service.connections))
+            log.info("draining", sessions=len(self.service.sessions))
         if self._draining:
-            for connection in list(self.service.connections):
-                connection.leave(GOING, finish=True)
+            for session in list(self.service.sessions):
+                session.leave(GOING)
 
     async def _show_metrics(self, request: Request) -> Response:
         """Return the metrics of all ingresses, and through each of them those of the engine replicas."""

@@ -103,7 +103,7 @@ def address() -> Iterator[str]:
     started, over = threading.Event(), threading.Event()
 
     async def serve() -> None:
-        async with live(messages_per_s=100_000) as (_, address):
+        async with live() as (_, address):
             found.append(address)
             started.set()
             await asyncio.to_thread(over.wait)

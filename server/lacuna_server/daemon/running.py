@@ -5,8 +5,6 @@ The log is in logfmt, and contains no text that users type.
 
 import asyncio
 import contextlib
-import errno
-import math
 import os
 import shutil
 import signal
@@ -24,7 +22,6 @@ import structlog
 from lacuna_model.hub.atomic import replacing
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
-from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.worker import streams
@@ -33,7 +30,6 @@ log = structlog.get_logger(__name__)
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
-TELL_AGAIN_S = 60.0
 SWITCH_S = 0.001
 TURN_OVER_BYTES = 1_000_000
 
@@ -54,82 +50,23 @@ def run(
     configure_log(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-    selector = OwnFirst()
-    for listener in listeners:
-        if not is_private(listener):
-            selector.set_apart(listener.fileno())
-
-    def loop() -> asyncio.AbstractEventLoop:
-        if sys.platform == "win32":  # a loop by selectors could not start the model's process there
-            return asyncio.ProactorEventLoop()
-        return Loop(selector, config.head_timeout_s)
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(_serve(config, listeners, url, token, selector, asked))
-
-
-class Loop(asyncio.SelectorEventLoop):
-    """The event loop of the service. A connection with TLS has to begin within ``handshake_s`` seconds (0: 60).
-
-    Before that, no guard knows of it.
-    """
-
-    def __init__(self, selector: OwnFirst, handshake_s: float) -> None:
-        super().__init__(selector)
-        self._handshake_s = handshake_s or None
-
-    async def create_server(self, *where: Any, ssl: Any = None, **how: Any) -> Any:
-        """Listen, as of asyncio."""
-        if ssl is not None:
-            how["ssl_handshake_timeout"] = self._handshake_s
-        return await super().create_server(*where, ssl=ssl, **how)
+    asyncio.run(_serve(config, listeners, url, token, asked))
 
 
 def announce(url: str, config: ServerConfig) -> None:
     """Say in the log, and on a terminal, where the service is to be reached."""
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
     if sys.stderr.isatty():
-        greet(url, config)
+        token = "?token=…" if config.token else ""
+        print(f"Playground: {url}/{token} (Ctrl-C stops)", file=sys.stderr)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
 
 
-def greet(url: str, config: ServerConfig) -> None:
-    """Tell who started the service on a terminal where the playground is, as a link, and how the service ends."""
-    from rich.console import Console
-    from rich.text import Text
-
-    token = "?token=…" if config.token else ""
-    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token} (Ctrl-C stops)")
-    Console(stderr=True).print(line, soft_wrap=True)
-
-
-class Shortage:
-    """Handles errors of the event loop: that no descriptor is free is one line a minute, not one for each attempt."""
-
-    def __init__(self) -> None:
-        self._told = -math.inf
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what ``context`` says."""
-        error = context.get("exception")
-        if not (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)):
-            return loop.default_exception_handler(context)
-        if loop.time() - self._told > TELL_AGAIN_S:
-            self._told = loop.time()
-            log.error("no_descriptors", why=str(error), mend="raise the limit of open files (ulimit -n)")
-
-
 async def _serve(
-    config: ServerConfig,
-    listeners: Sequence[socket.socket],
-    url: str,
-    token: str,
-    own_first: OwnFirst,
-    before: Sequence[str],
+    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, before: Sequence[str]
 ) -> None:
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(Shortage())
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
     with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
@@ -138,7 +75,7 @@ async def _serve(
         service.start()
         # The model's process starts while the modules of the web server are being loaded.
         app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
-        server = app.web_server(app.build(service, token), config, own_first)
+        server = app.web_server(app.build(service, token), config)
         serving = asyncio.create_task(server.serve(sockets=list(listeners)))
         log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
     await service.close()

@@ -15,7 +15,6 @@ from tests.server.live_service import listening
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
-from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import PassCost, Submission
 from lacuna_server.wire.protocol import ServiceError, Status
@@ -100,7 +99,6 @@ class ScriptedService:
         self.scheduler = ScriptedScheduler(script)
         self.feedback: dict[str, int] = {}
         self.model = SimpleNamespace(num_restarts=0, pass_costs=[PassCost("qwen", 8, 7, 2.5)])
-        self.turns = Turns()
 
     def touch(self) -> None:
         pass

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 from tests.server.live_service import infill, live, opened, talk
-from tests.server.strangers import Crowd, crowded, type_on
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
@@ -22,10 +21,9 @@ from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.service import connections
 from lacuna_server.service.connections import MAX_FRAGMENTS, Bodies, Connections, begin
-from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
-from lacuna_server.wire.protocol import Change, Edit, Error, Open, Result, ServiceError
+from lacuna_server.wire.protocol import Change, Edit, Error, Hello, Open, Result, ServiceError
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -97,27 +95,16 @@ async def test_where_all_connections_are_own_ones_a_strangers_makes_room_itself(
             assert (await client.status()).sessions == 2
 
 
-async def test_of_a_stranger_little_is_read_at_once() -> None:
-    read: asyncio.Queue[int] = asyncio.Queue()
-    counted, sent = connections.Connections(4, OwnFirst()), 100_000
-
-    class Reader(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            counted.add(transport)
-
-        def data_received(self, data: bytes) -> None:
-            read.put_nowait(len(data))
-
-    server = await asyncio.get_running_loop().create_server(Reader, "127.0.0.1", 0)
-    async with server, asyncio.timeout(TIMEOUT_S):
-        host, port = server.sockets[0].getsockname()
-        _, writer = await asyncio.open_connection(host, port)
-        writer.write(bytes(sent))
-        while sent:
-            part = await read.get()
-            assert part <= connections.READ_AT_ONCE
-            sent -= part
-        writer.close()
+async def test_sessions_of_strangers_leave_room_for_those_with_the_token() -> None:
+    async with live(token_of_start=TOKEN, max_sessions=16) as (_, address), AsyncExitStack() as stack:
+        for _ in range(14):
+            await stack.enter_async_context(talk(address))
+        refused, _ = await stack.enter_async_context(talk(address, hello=False))
+        await refused.send(Hello())
+        assert (await refused.receive(Error)).code == "overloaded"
+        for _ in range(2):
+            own = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
+        assert (await own.status()).sessions == 16
 
 
 def test_the_limit_of_open_files_is_raised() -> None:
@@ -139,10 +126,10 @@ PIECE = "x" * 100_000
 @asynccontextmanager
 async def small() -> AsyncIterator[tuple[Service, str]]:
     """A service with little memory for its clients. At the end, all of this memory must be free again."""
-    async with live(token_of_start=TOKEN, max_held_bytes=2 * POOL, resume_grace_s=0.01) as (service, address):
+    async with live(token_of_start=TOKEN, max_held_bytes=2 * POOL) as (service, address):
         yield service, address
         async with asyncio.timeout(30):
-            while service.sessions.pool.held:
+            while service.pool.held:
                 await asyncio.sleep(0.02)
 
 
@@ -162,7 +149,7 @@ async def test_the_memory_for_documents_is_bounded() -> None:
             await talking.send(*(opened(str(number), PIECE) for number in range(10)))
             refused = await talking.receive(Error)
             assert (refused.code, refused.retry_after_ms > 0) == ("overloaded", True)
-        assert service.sessions.pool.held <= POOL // 2
+        assert service.pool.held <= POOL // 2
         await is_served(address)
 
 
@@ -186,7 +173,7 @@ async def test_the_memory_for_requests_is_bounded() -> None:
         assert refused.code == "overloaded"
         assert "bytes" in refused.message
         await is_served(address)
-        assert service.sessions.pool.held <= POOL // 2
+        assert service.pool.held <= POOL // 2
 
 
 async def test_the_memory_for_answers_that_nobody_reads_is_bounded() -> None:
@@ -200,7 +187,7 @@ async def test_the_memory_for_answers_that_nobody_reads_is_bounded() -> None:
                     if number % 5 == 0:
                         await asyncio.sleep(0.01)
         await is_served(address)
-        assert service.sessions.pool.held <= POOL // 2
+        assert service.pool.held <= POOL // 2
 
 
 async def test_the_memory_for_incomplete_messages_is_bounded() -> None:
@@ -304,19 +291,7 @@ async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: in
                 taken += 10
 
     with socket.socket(family) as accepted:
-        begin(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
+        begin(Connections(10).add(Transport({"socket": accepted})))
         await Bodies(reads, pool)({"type": "http"}, receive, send)
     assert taken == most
     assert pool.held == 0
-
-
-async def test_the_own_editor_is_served_while_strangers_take_what_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "most_connections", lambda: 40)
-    async with live(token_of_start=TOKEN, max_sessions=16, max_queued=4) as (service, address):
-        url = f"http://{address}"
-        with crowded(url, Crowd(sessions=30, sockets=60, edits=20_000), 60.0) as strangers:
-            while len(service.sessions) < 14:  # all that are not reserved
-                await asyncio.sleep(0.05)
-            assert await type_on(Address(url, TOKEN), 2.0)
-            assert sum(not session.trusted for session in service.sessions.attached) <= 14
-            assert strangers.poll() is None

@@ -5,13 +5,9 @@ Each service is a process of its own, whose event loop serves own clients first.
 
 import asyncio
 import base64
-import ssl
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
-import trustme
 from tests.server.conftest import Serve
 from tests.server.live_service import infill
 from websockets.frames import CloseCode, Frame, Opcode
@@ -168,28 +164,3 @@ async def test_new_connections_are_served_after_old_ones_made_room(serve: Serve)
     for _, writer in strangers:
         writer.close()
     await asyncio.gather(*ends)
-
-
-async def test_connections_that_begin_no_tls_are_closed_and_new_ones_are_served(
-    guarded: Callable[..., Address], tmp_path: Path
-) -> None:
-    authority = trustme.CA()
-    issued = authority.issue_cert("127.0.0.1")
-    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
-    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
-    address = guarded(cert=f'"{tmp_path / "cert.pem"}"', key=f'"{tmp_path / "key.pem"}"')
-    plain = Address(address.url.replace("https", "http"), address.token)
-    async with asyncio.timeout(50):  # asyncio itself waits for a minute
-        await all_closed(plain, b"")
-        await all_closed(plain, TLS_HELLO[:20])
-    known = ssl.create_default_context()
-    authority.configure_trust(known)
-    host, port = plain.url.removeprefix("http://").split(":")
-    for headers in (b"", f"authorization: Bearer {address.token}\r\n".encode()) * NUM_CLOSED:
-        async with asyncio.timeout(TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(host, int(port), ssl=known)
-            writer.write(HEAD + headers + b"\r\n")
-            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-            writer.close()
-            with suppress(OSError):  # TLS says goodbye before it closes
-                await writer.wait_closed()
