@@ -3,7 +3,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from structlog.testing import capture_logs
 from tests.server.worker.test_streams import full_pipe
 
