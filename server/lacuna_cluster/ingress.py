@@ -119,7 +119,6 @@ class RemoteModel:
     """The engine replicas as the model of the ingress's service."""
 
     reads_workspaces = False
-    pass_costs = ()
 
     def __init__(self, scheduler: RemoteScheduler, known: Known) -> None:
         self.scheduler = scheduler

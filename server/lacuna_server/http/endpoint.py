@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from lacuna_model.core.params import Snapshot
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.answer import Answer, Body, Exchange, event, final_lines
-from lacuna_server.http.shapes.question import FieldError, check, with_demands
+from lacuna_server.http.shapes.question import Asked, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
@@ -118,7 +118,7 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
 
 TOO_LARGE = 413
 CHATS = "\0chat"  # no path
-B = TypeVar("B", bound=msgspec.Struct)
+B = TypeVar("B", bound=Asked)
 T = TypeVar("T")
 # Where msgspec says which field has a wrong type or value.
 _FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
@@ -144,8 +144,8 @@ class Shape(Generic[B]):
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
-            body = decode_leniently(data, with_demands(self.body))
-            check(body)
+            body = decode_leniently(data, self.body)
+            body.check()
             return self.open(body, model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             wrong = _FIELD.search(str(error))

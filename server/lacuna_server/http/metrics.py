@@ -76,12 +76,6 @@ class _ServiceCounts(Collector):
             ("uptime_seconds", status.uptime_s, "Since the service began"),
         ):
             yield GaugeMetricFamily(f"lacuna_{name}", help_text, value=float(value))
-        costs = GaugeMetricFamily(
-            "lacuna_pass_seconds", "A pass over rows, when the model was loaded", labels=["model", "rows", "masks"]
-        )
-        for cost in self._service.model.pass_costs:
-            costs.add_metric([cost.model, str(cost.rows), str(cost.masks)], cost.ms / 1e3)
-        yield costs
         crashes = self._service.model.num_restarts
         yield CounterMetricFamily("lacuna_worker_restarts", "How often the model process was started again", crashes)
         feedback = CounterMetricFamily("lacuna_feedback", "What became of fills", labels=["kind"])

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ import structlog
 
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Failed, PassCost, Ready, Setup, Submission, ToWorker
+from lacuna_server.wire.frames import Failed, Ready, Setup, Submission, ToWorker
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
 
@@ -225,11 +225,6 @@ class Model(Protocol):
         """How often a model process was started again."""
         ...
 
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded, where that is known here."""
-        ...
-
     def start(self) -> None:
         """Begin to load the model."""
         ...
@@ -266,11 +261,6 @@ class OwnModel:
     def num_restarts(self) -> int:
         """How often the worker process was started again."""
         return self._worker.num_crashes
-
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded."""
-        return self.scheduler.pass_costs
 
     @property
     def pid(self) -> int | None:

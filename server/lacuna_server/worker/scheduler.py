@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -14,7 +14,6 @@ from lacuna_server.wire.frames import (
     Done,
     FromWorker,
     Loading,
-    PassCost,
     Ready,
     Refused,
     Start,
@@ -104,11 +103,6 @@ class Scheduler:
             restarts=self._restarts,
             restarted=self._restarted,
         )
-
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded."""
-        return self._ready.pass_costs
 
     def silent_s(self, last_heard: float) -> float:
         """Return the seconds for which the worker has had work and sent nothing.

@@ -16,7 +16,7 @@ from tests.server.live_service import listening
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import PassCost, Submission
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError, Status
 
 STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
@@ -30,7 +30,7 @@ def snapshots(text: str) -> Iterator[Snapshot]:
             SlotView(token, "committed" if at < step else "draft", 1.0 if at < step else 0.5)
             for at, token in enumerate(tokens)
         )
-        yield Snapshot(step + 1, (text,), (slots,), nfe=step + 1)
+        yield Snapshot(step + 1, (text,), (slots,), nfe=step + 1, context_tokens=20)
 
 
 @dataclass
@@ -98,7 +98,7 @@ class ScriptedService:
         self.config = config
         self.scheduler = ScriptedScheduler(script)
         self.feedback: dict[str, int] = {}
-        self.model = SimpleNamespace(num_restarts=0, pass_costs=[PassCost("qwen", 8, 7, 2.5)])
+        self.model = SimpleNamespace(num_restarts=0)
 
     def touch(self) -> None:
         pass

@@ -35,11 +35,3 @@ def test_the_usage_is_the_last_chunk_if_it_is_requested() -> None:
     *chunks, last = exchange(stream=True, stream_options={"include_usage": True}).last(ANSWER)
     assert all(chunk.usage is None for chunk in chunks)
     assert (last.choices, last.usage.total_tokens) == ([], 24)
-
-
-def test_an_echo_has_the_prompt_before_every_fill() -> None:
-    assert [choice.text for choice in exchange(echo=True, n=2).reply(ANSWER).choices] == ["xone\ntwo", "xother"]
-    asked = exchange(echo=True, n=2, stream=True)
-    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)]
-    told = [(choice.index, choice.text) for chunk in [*chunks, *asked.last(ANSWER)] for choice in chunk.choices]
-    assert ["".join(text for index, text in told if index == wanted) for wanted in (0, 1)] == ["xone\ntwo", "xother"]
