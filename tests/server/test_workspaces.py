@@ -89,8 +89,8 @@ async def test_http_clients_with_the_token_share_no_context_with_others(workspac
         return submitted(submission)
 
     async with live(token_of_start=TOKEN) as (service, address):
-        submitted = service.scheduler.submit
-        service.scheduler.submit = submit  # type: ignore[method-assign]
+        submitted = service.model.submit
+        service.model.submit = submit  # type: ignore[method-assign]
         async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False, timeout=60) as client:
             for token in ("", "a wrong one", TOKEN):
                 headers = {"Authorization": f"Bearer {token}"} if token else {}

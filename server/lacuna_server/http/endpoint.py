@@ -28,7 +28,7 @@ from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
-from lacuna_server.worker.scheduler import Ticket
+from lacuna_server.worker.tickets import Ticket
 
 Family = Literal["openai", "llama"]
 
@@ -198,7 +198,7 @@ class _Run:
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
         address = request.client.host if request.client else ""
-        return self._service.scheduler.submit(
+        return self._service.model.submit(
             Submission(
                 asked,
                 session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",

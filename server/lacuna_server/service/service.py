@@ -45,7 +45,6 @@ class Service:
         """By default the model is one of this machine."""
         self.config = config
         self.model = OwnModel(config) if model is None else model
-        self.scheduler = self.model.scheduler
         # For documents, requests and answers; the other half of the bytes is for incomplete messages.
         self.pool = Pool(config.max_held_bytes // 2)
         self.sessions: set[Session] = set()
@@ -74,7 +73,7 @@ class Service:
     def status(self) -> Status:
         """Return the present state of the service."""
         return msgspec.structs.replace(
-            self.scheduler.status(),
+            self.model.status(),
             sessions=sum(session.greeted for session in self.sessions),
             documents=sum(len(session.documents) for session in self.sessions),
             uptime_s=time.monotonic() - self._started,
@@ -101,7 +100,7 @@ class Service:
     @property
     def idle_s(self) -> float:
         """Seconds without a websocket connection, an HTTP request or work."""
-        status = self.scheduler.status()
+        status = self.model.status()
         if self.sessions or status.queued or status.running:
             self.touch()
         return time.monotonic() - self._active

@@ -284,7 +284,7 @@ class Conversation:
         num_bytes = _num_bytes(request)
         self._asked.take(num_bytes)
         try:
-            ticket = self._service.scheduler.submit(
+            ticket = self._service.model.submit(
                 Submission(
                     request,
                     session=self._session,
@@ -308,7 +308,7 @@ class Conversation:
                 if isinstance(event, Snapshot):
                     self._send(Step(message.id, event))
                 else:
-                    self._send(Progress(message.id, event.state, event.place, event.fraction))
+                    self._send(Progress(message.id, event.state, event.fraction))
             self._send(Result(message.id, await ticket.result()))
         except ServiceError as error:
             self._refuse(error, message)

@@ -203,13 +203,11 @@ class Welcome(Message, frozen=True):
 class Progress(Message, frozen=True):
     """Says why request ``id`` has no answer yet.
 
-    In the ``state`` ``queued``, ``place`` requests come before it. In the state ``loading``, ``fraction`` (0..1) of the
-    model is loaded.
+    In the ``state`` ``loading``, ``fraction`` (0..1) of the model is loaded.
     """
 
     id: str
     state: Literal["queued", "loading", "running"]
-    place: int = 0
     fraction: float = 0.0
 
 

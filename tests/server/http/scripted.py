@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -15,6 +14,7 @@ from tests.server.live_service import listening
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
+from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError, Status
@@ -78,7 +78,7 @@ class ScriptedTicket:
         self.cancelled = not self.finished
 
 
-class ScriptedScheduler:
+class ScriptedModel:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.observers: list[Any] = []
@@ -90,29 +90,15 @@ class ScriptedScheduler:
         self.script.tickets.append(ScriptedTicket(self.script, submission))
         return self.script.tickets[-1]
 
-
-class ScriptedService:
-    """The part of the service that the routes use."""
-
-    def __init__(self, script: Script, config: ServerConfig) -> None:
-        self.config = config
-        self.scheduler = ScriptedScheduler(script)
-        self.feedback: dict[str, int] = {}
-        self.model = SimpleNamespace(num_restarts=0)
-
-    def touch(self) -> None:
-        pass
+    def status(self) -> Status:
+        return Status("scripted", self.script.state, 0.5, positions=self.script.positions)
 
     def retry(self) -> None:
-        self.scheduler.script.retries += 1
-
-    def status(self) -> Status:
-        script = self.scheduler.script
-        return Status("scripted", script.state, 0.5, positions=script.positions)
+        self.script.retries += 1
 
 
 def application(script: Script, **config: Any) -> Starlette:
-    return build(ScriptedService(script, ServerConfig(model="scripted", **config)))
+    return build(Service(ServerConfig(model="scripted", **config), ScriptedModel(script)))  # type: ignore[arg-type]
 
 
 @asynccontextmanager
