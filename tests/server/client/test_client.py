@@ -190,15 +190,6 @@ async def test_a_client_that_reconnects_serves_again_after_a_long_break() -> Non
             assert await patiently(lambda: fill(client, version=2)) == expected("Text", 0)
 
 
-async def test_an_edit_of_a_request_changes_its_text_alone(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "größe", 1))
-        for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
-            answers = [answer async for answer in client.infill(infill("", "a", edits=edits))]
-            assert isinstance(answers[-1], Result)
-            assert answers[-1].result.fills == (expected(text, 0),)
-
-
 async def test_a_wrong_token_is_an_immediate_error() -> None:
     async with live(token="secret") as (_, address):
         for token, said in (("wrong", "does not take the token"), ("", "asks for a token")):

@@ -23,7 +23,7 @@ from lacuna_server.service import connections
 from lacuna_server.service.connections import MAX_FRAGMENTS, Bodies, Connections, begin
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
-from lacuna_server.wire.protocol import Change, Edit, Error, Hello, Open, Result, ServiceError
+from lacuna_server.wire.protocol import Error, Hello, Open, Result, ServiceError
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -77,22 +77,6 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             assert isinstance(answers[-1], Result)
         for _, writer in strangers:
             writer.close()
-
-
-async def test_where_all_connections_are_own_ones_a_strangers_makes_room_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(app, "most_connections", lambda: 2)
-    async with live(token_of_start=TOKEN) as (_, address), AsyncExitStack() as stack:
-        own = [
-            await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN))) for _ in range(2)
-        ]
-        for _ in range(3):
-            reader, writer = await connected(address)
-            assert await is_closed(reader)
-            writer.close()
-        for client in own:
-            assert (await client.status()).sessions == 2
 
 
 async def test_sessions_of_strangers_leave_room_for_those_with_the_token() -> None:
@@ -153,17 +137,6 @@ async def test_the_memory_for_documents_is_bounded() -> None:
         await is_served(address)
 
 
-async def test_a_change_that_exceeds_the_memory_closes_the_document() -> None:
-    async with small() as (_, address), talk(address) as (talking, _):
-        await talking.send(opened("a", PIECE))
-        for version in range(2, 9):
-            await talking.send(Change("a", version, (Edit(0, 0, PIECE),)))
-        refused = await talking.receive(Error)
-        assert (refused.code, refused.uri, refused.retry_after_ms > 0) == ("overloaded", "a", True)
-        await talking.send(infill("1", "a", version=1))
-        assert (await talking.receive(Error)).code in ("overloaded", "unknown_document")
-
-
 async def test_the_memory_for_requests_is_bounded() -> None:
     async with small() as (service, address), talk(address) as (talking, _):
         await talking.send(opened("a", PIECE))
@@ -188,22 +161,6 @@ async def test_the_memory_for_answers_that_nobody_reads_is_bounded() -> None:
                         await asyncio.sleep(0.01)
         await is_served(address)
         assert service.pool.held <= POOL // 2
-
-
-async def test_the_memory_for_incomplete_messages_is_bounded() -> None:
-    async with small() as (_, address), AsyncExitStack() as stack:
-        lost = 0
-        for _ in range(20):
-            talking, _ = await stack.enter_async_context(talk(address, close_timeout=0.1))
-            frame = Frame(Opcode.BINARY, bytes(400_000)).serialize(mask=True)
-            transport = talking.connection.transport
-            transport.write(frame[:-1])
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await talking.connection.wait_closed()
-                    lost += 1
-        assert lost >= 14  # there is room for at most five of the 20
-        await is_served(address)
 
 
 async def test_strangers_who_end_no_message_leave_room_for_those_of_own_clients() -> None:

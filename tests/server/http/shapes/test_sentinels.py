@@ -58,11 +58,6 @@ def test_a_path_of_a_repository_may_have_any_characters(path: str) -> None:
     assert parse(other_file + gap) == Prompt("A", "B", "lib/x.ts", (Snippet(path, "X = 1\n", reason="prompt"),))
 
 
-def test_a_question_about_sentinels_is_no_prompt() -> None:
-    assert not is_prompt("What do <|fim_prefix|> and <|fim_suffix|> mean?")
-    assert is_prompt("Fill this:\n<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>")
-
-
 def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
     prompt = (
         "<|repo_name|>shop\n<|file_sep|>src/prices.py\nTAX = 0.2\n<|file_sep|>src/shop.py\n"
