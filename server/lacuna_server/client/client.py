@@ -330,9 +330,6 @@ class Client:
                 error = ServiceError(message.code, message.message, message.retry_after_ms)
                 self._infills.pop(id)[1].put_nowait(error)
             case Error(id="", uri=uri) if uri and message.code != "too_large":
-                if message.code == "unauthorized":
-                    log.warning("no file of a workspace is read, the token is not the service's: %s", message.message)
-                    self.reads_workspaces = False
                 self._spawn(self._open_again(uri, message.retry_after_ms))
             case Status() if self._statuses:
                 answer = self._statuses.popleft()

@@ -40,17 +40,15 @@ def run(
     url: str,
     token: str,
     left_behind: Running | None,
-    asked: Sequence[str] = (),
 ) -> None:
     """Serve until a signal or idleness ends it.
 
     ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
-    ``asked`` are the signals that have asked for the end already.
     """
     configure_log(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-    asyncio.run(_serve(config, listeners, url, token, asked))
+    asyncio.run(_serve(config, listeners, url, token))
 
 
 def announce(url: str, config: ServerConfig) -> None:
@@ -63,13 +61,11 @@ def announce(url: str, config: ServerConfig) -> None:
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
 
 
-async def _serve(
-    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, before: Sequence[str]
-) -> None:
+async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str) -> None:
     loop = asyncio.get_running_loop()
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
-    with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
+    with _signals(loop) as asked:  # before anybody is told that the service runs, and may want to end it
         announce(url, config)
         service = Service(config)
         service.start()
@@ -84,11 +80,8 @@ async def _serve(
 
 
 @contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, before: Sequence[str]) -> Iterator[asyncio.Queue[str]]:
-    """Queue the names of the signals that ask for the end; after it a signal ends the process at once.
-
-    Those ``before`` may still grow until the handlers are set.
-    """
+def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
+    """Queue the names of the signals that ask for the end; after it a signal ends the process at once."""
     asked: asyncio.Queue[str] = asyncio.Queue()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -96,8 +89,6 @@ def _signals(loop: asyncio.AbstractEventLoop, before: Sequence[str]) -> Iterator
 
     for number in ENDING:
         signal.signal(number, ask)
-    for name in before:
-        asked.put_nowait(name)
     try:
         yield asked
     finally:

@@ -35,11 +35,6 @@ Family = Literal["openai", "llama"]
 _STATUS: dict[ErrorCode, HTTPStatus] = {
     "bad_message": HTTPStatus.BAD_REQUEST,
     "bad_request": HTTPStatus.BAD_REQUEST,
-    "unauthorized": HTTPStatus.UNAUTHORIZED,
-    "forbidden": HTTPStatus.FORBIDDEN,
-    "unknown_document": HTTPStatus.NOT_FOUND,
-    "unknown_request": HTTPStatus.NOT_FOUND,
-    "wrong_version": HTTPStatus.CONFLICT,
     "superseded": HTTPStatus.CONFLICT,
     "cancelled": HTTPStatus.CONFLICT,
     "too_slow": HTTPStatus.REQUEST_TIMEOUT,
@@ -49,9 +44,6 @@ _STATUS: dict[ErrorCode, HTTPStatus] = {
 }
 # The names of error types by status, for the families openai and llama; other statuses are invalid_request_error.
 _TYPES: dict[int, tuple[str, str]] = {
-    401: ("authentication_error", "authentication_error"),
-    403: ("permission_error", "permission_error"),
-    404: ("not_found_error", "not_found_error"),
     429: ("rate_limit_error", "unavailable_error"),
     500: ("server_error", "server_error"),
     503: ("server_error", "unavailable_error"),
@@ -111,8 +103,6 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
     if code == HTTPStatus.REQUEST_TIMEOUT:
         headers["Connection"] = "close"  # the rest of the body would be taken for the next request
-    if code == HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
     return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
 
 

@@ -38,7 +38,7 @@ FAREWELL_S = 2.0
 class Service:
     """The state of one server process, passed to every route.
 
-    ``feedback`` counts feedback by kind; ``accepted_bytes`` sums the bytes that users took of partly accepted fills.
+    ``feedback`` counts feedback by kind.
     """
 
     def __init__(self, config: ServerConfig, model: Model | None = None) -> None:
@@ -49,7 +49,6 @@ class Service:
         self.pool = Pool(config.max_held_bytes // 2)
         self.sessions: set[Session] = set()
         self.feedback: Counter[str] = Counter()
-        self.accepted_bytes = 0
         self._started = self._active = time.monotonic()
 
     def start(self) -> None:
@@ -108,5 +107,4 @@ class Service:
     def count_feedback(self, feedback: Feedback) -> None:
         """Count what the user did with a fill."""
         self.feedback[feedback.kind] += 1
-        self.accepted_bytes += feedback.accepted_bytes
         log.info("feedback", kind=feedback.kind, candidate=feedback.candidate, accepted_bytes=feedback.accepted_bytes)
