@@ -1,6 +1,7 @@
 """Builds the web application (websocket and HTTP routes, protected by one guard) and the server that runs it."""
 
 import contextlib
+import socket
 from collections.abc import Iterator, Sequence
 
 import uvicorn
@@ -12,11 +13,13 @@ from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from lacuna_server.daemon.serving import BACKLOG
 from lacuna_server.http import addresses
 from lacuna_server.http.addresses import routes
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.service.connections import Bodies, Connections, http_protocol, most_connections, websocket_protocol
 from lacuna_server.service.guard import Guard
+from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.service.websocket import Conversation
 from lacuna_server.wire.config import ServerConfig
@@ -25,6 +28,8 @@ from lacuna_server.wire.documents import Pool
 WEBSOCKET_PATH = "/v1/ws"
 # The time that unfinished responses have when the server ends.
 LAST_RESPONSES_S = 3
+# uvicorn accepts so many connections in one turn of the event loop, and many more may wait.
+ACCEPTED_AT_ONCE = 1
 
 
 def build(
@@ -87,11 +92,17 @@ class WebServer(uvicorn.Server):
         """Capture no signals."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
-def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
-    """Return the server that runs the application on given sockets."""
+
+def web_server(app: ASGIApp, config: ServerConfig, own_first: OwnFirst | None = None) -> WebServer:
+    """Return the server that runs the application on given sockets. ``own_first`` is the selector of its event loop."""
     pool = Pool(config.max_held_bytes // 2)  # the other half of the bytes is for sessions
-    connections = Connections(most_connections(), silent_s=config.head_timeout_s)
+    connections = Connections(most_connections(), own_first or OwnFirst(), silent_s=config.head_timeout_s)
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
@@ -107,6 +118,7 @@ def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
             log_config=None,
             access_log=False,
             server_header=False,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=LAST_RESPONSES_S,
         )
     )

@@ -22,6 +22,7 @@ import structlog
 from lacuna_model.hub.atomic import replacing
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
+from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.worker import streams
@@ -40,15 +41,45 @@ def run(
     url: str,
     token: str,
     left_behind: Running | None,
+    asked: Sequence[str] = (),
 ) -> None:
     """Serve until a signal or idleness ends it.
 
     ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
+    ``asked`` are the signals that have asked for the end already.
     """
     configure_log(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-    asyncio.run(_serve(config, listeners, url, token))
+    selector = OwnFirst()
+    for listener in listeners:
+        if not is_private(listener):
+            selector.set_apart(listener.fileno())
+
+    def loop() -> asyncio.AbstractEventLoop:
+        if sys.platform == "win32":  # a loop by selectors could not start the model's process there
+            return asyncio.ProactorEventLoop()
+        return Loop(selector, config.head_timeout_s)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(_serve(config, listeners, url, token, selector, asked))
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """The event loop of the service. A connection with TLS has to begin within ``handshake_s`` seconds (0: 60).
+
+    Before that, no guard knows of it.
+    """
+
+    def __init__(self, selector: OwnFirst, handshake_s: float) -> None:
+        super().__init__(selector)
+        self._handshake_s = handshake_s or None
+
+    async def create_server(self, *where: Any, ssl: Any = None, **how: Any) -> Any:
+        """Listen, as of asyncio."""
+        if ssl is not None:
+            how["ssl_handshake_timeout"] = self._handshake_s
+        return await super().create_server(*where, ssl=ssl, **how)
 
 
 def announce(url: str, config: ServerConfig) -> None:
@@ -61,17 +92,24 @@ def announce(url: str, config: ServerConfig) -> None:
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
 
 
-async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str) -> None:
+async def _serve(
+    config: ServerConfig,
+    listeners: Sequence[socket.socket],
+    url: str,
+    token: str,
+    own_first: OwnFirst,
+    before: Sequence[str],
+) -> None:
     loop = asyncio.get_running_loop()
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
-    with _signals(loop) as asked:  # before anybody is told that the service runs, and may want to end it
+    with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
         announce(url, config)
         service = Service(config)
         service.start()
         # The model's process starts while the modules of the web server are being loaded.
         app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
-        server = app.web_server(app.build(service, token), config)
+        server = app.web_server(app.build(service, token), config, own_first)
         serving = asyncio.create_task(server.serve(sockets=list(listeners)))
         log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
     await service.close()
@@ -80,8 +118,11 @@ async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], url: 
 
 
 @contextmanager
-def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
-    """Queue the names of the signals that ask for the end; after it a signal ends the process at once."""
+def _signals(loop: asyncio.AbstractEventLoop, before: Sequence[str]) -> Iterator[asyncio.Queue[str]]:
+    """Queue the names of the signals that ask for the end; after it a signal ends the process at once.
+
+    Those ``before`` may still grow until the handlers are set.
+    """
     asked: asyncio.Queue[str] = asyncio.Queue()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -89,6 +130,8 @@ def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
 
     for number in ENDING:
         signal.signal(number, ask)
+    for name in before:
+        asked.put_nowait(name)
     try:
         yield asked
     finally:

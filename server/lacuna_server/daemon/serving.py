@@ -47,8 +47,10 @@ def serve(config: ServerConfig) -> None:
     if config.engine == ServerConfig().engine:
         models.require(config.model)
     check_config(config)
+    asked = list[str]()
 
     def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+        asked.append(signal.Signals(number).name)  # what is raised while a module is imported may be ignored
         sys.exit(0)
 
     signal.signal(signal.SIGTERM, end_at_once)  # until the service runs and ends gracefully
@@ -61,7 +63,7 @@ def serve(config: ServerConfig) -> None:
         from lacuna_server.daemon import running
 
         listeners = [listener, private] if private else [listener]
-        running.run(config, listeners, url(config, listener), token, left_behind)
+        running.run(config, listeners, url(config, listener), token, left_behind, asked)
 
 
 def url(config: ServerConfig, listener: socket.socket) -> str:

@@ -151,8 +151,9 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
         run = _Run(service, metrics, shape.name)
         try:
             body = await _body(request, service.config.body_timeout_s)
-            # In a thread: a body may be long, and decoding it would block the event loop.
-            exchange = await asyncio.to_thread(shape.read, body, service.config.model)
+            async with service.turns.turn(trusted=request.state.trusted):
+                # In a thread: a body may be long, and decoding it would block the event loop.
+                exchange = await asyncio.to_thread(shape.read, body, service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
                 steps = _steps(exchange, ticket)

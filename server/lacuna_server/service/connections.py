@@ -6,7 +6,6 @@ share. Half of it is for own clients: strangers who begin messages and do not en
 """
 
 import asyncio
-import socket
 from collections import OrderedDict
 from contextvars import ContextVar
 from typing import Any
@@ -17,12 +16,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
+from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.wire.documents import Pool, Share
 from lacuna_server.wire.protocol import ServiceError
 
 # The descriptors that a process has left for files, pipes and connections that are being closed.
 RESERVED = 128
 MOST = 4096
+# So much of what a stranger sends is read at once, in which there may be a thousand frames of a websocket.
+READ_AT_ONCE = 8 * 1024
+OWN_READ_AT_ONCE = 256 * 1024  # asyncio's default
 # A client that reads nothing gets so many answers to its pings.
 MAX_UNREAD_PONGS = 100
 # A message may come in so many fragments: each takes memory beside its bytes, and may be empty.
@@ -35,6 +38,7 @@ class Connection:
     def __init__(self, connections: "Connections", transport: asyncio.BaseTransport) -> None:
         self._connections = connections
         self._transport = transport
+        self.descriptor: int = transport.get_extra_info("socket").fileno()
         self.is_own = False
         self._silence: asyncio.TimerHandle | None = None
 
@@ -49,8 +53,12 @@ class Connection:
             self._silence.cancel()
             self._silence = None
 
+    def read_at_most(self, num_bytes: int) -> None:
+        """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""
+        self._transport.max_size = num_bytes  # type: ignore[attr-defined]  # its transports of sockets have it
+
     def trust(self) -> None:
-        """Keep the connection, since its client has sent the token or uses the private socket."""
+        """Keep the connection and serve it first, since its client has sent the token or uses the private socket."""
         self._connections.trust(self)
 
     def abort(self) -> None:
@@ -66,15 +74,16 @@ class Connection:
 
 
 class Connections:
-    """All open connections, at most ``most``.
+    """All open connections, at most ``most``, of which ``own_first`` serves the own ones first.
 
     The next request has to arrive within ``silent_s`` seconds, from the connection on or from its first byte on
     (0: any).
     """
 
-    def __init__(self, most: int, *, silent_s: float = 0.0) -> None:
+    def __init__(self, most: int, own_first: OwnFirst, *, silent_s: float = 0.0) -> None:
         self.silent_s = silent_s
         self._most = most
+        self._own_first = own_first
         self._strangers: OrderedDict[Connection, None] = OrderedDict()
         self._own: set[Connection] = set()
 
@@ -88,21 +97,28 @@ class Connections:
         """
         added = Connection(self, transport)
         self._strangers[added] = None
-        if transport.get_extra_info("socket").family not in (socket.AF_INET, socket.AF_INET6):  # the private one
+        if is_private(transport.get_extra_info("socket")):
             added.trust()
+        else:
+            self._own_first.set_apart(added.descriptor)
+            added.read_at_most(READ_AT_ONCE)
         if len(self) > self._most:
             next(iter(self._strangers), added).abort()
         return added
 
     def trust(self, connection: Connection) -> None:
-        """Keep a connection, since it is an own client's."""
+        """Keep a connection and serve it first, since it is an own client's."""
         if connection in self._strangers:
             del self._strangers[connection]
             self._own.add(connection)
             connection.is_own = True
+            self._own_first.prefer(connection.descriptor)
+            connection.read_at_most(OWN_READ_AT_ONCE)
 
     def forget(self, connection: Connection) -> None:
         """Count a connection out."""
+        if connection in self._own or connection in self._strangers:
+            self._own_first.forget(connection.descriptor)
         self._strangers.pop(connection, None)
         self._own.discard(connection)
 

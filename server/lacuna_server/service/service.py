@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.wire.documents import RETRY_MS, Documents, Pool
 from lacuna_server.wire.protocol import Feedback, ServiceError, Status
@@ -47,6 +48,7 @@ class Service:
         self.model = OwnModel(config) if model is None else model
         # For documents, requests and answers; the other half of the bytes is for incomplete messages.
         self.pool = Pool(config.max_held_bytes // 2)
+        self.turns = Turns()
         self.sessions: set[Session] = set()
         self.feedback: Counter[str] = Counter()
         self._started = self._active = time.monotonic()

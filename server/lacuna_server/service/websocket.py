@@ -197,18 +197,19 @@ class Conversation:
         if event["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(event.get("code", NORMAL))
         frame = event["text"] if event.get("text") is not None else event["bytes"]
-        try:
-            message = protocol.decode_client(frame)
-        except ServiceError as error:
-            return self._refuse_unread(error, protocol.addressed(frame))
-        if not self.greeted:
-            return self._greet(message)
-        try:
-            self._serve(message)
-        except ServiceError as error:
-            if isinstance(message, Change | Open):  # after a missed change the text no longer agrees with the client's
-                self.documents.close(message.uri)
-            self._refuse(error, message)
+        async with self._service.turns.turn(trusted=self.trusted):
+            try:
+                message = protocol.decode_client(frame)
+            except ServiceError as error:
+                return self._refuse_unread(error, protocol.addressed(frame))
+            if not self.greeted:
+                return self._greet(message)
+            try:
+                self._serve(message)
+            except ServiceError as error:
+                if isinstance(message, Change | Open):  # after a missed change the text is not the client's
+                    self.documents.close(message.uri)
+                self._refuse(error, message)
 
     def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
         if about.type in ("change", "open"):  # the service has missed this text

@@ -132,12 +132,19 @@ def out_of_time(ticket: Ticket, why: str) -> InfillResult:
     return InfillResult("deadline", kept, stats, why)
 
 
+PATIENCE_S = 5.0
+
+
 class FairQueue:
-    """Waiting tickets. A session's turn ends when one of its tickets is taken; preferred sessions come first."""
+    """Waiting tickets. A session's turn ends when one of its tickets is taken.
+
+    Preferred sessions come first, unless the others have waited ``PATIENCE_S`` seconds since one of theirs was taken.
+    """
 
     def __init__(self) -> None:
         self._preferred: OrderedDict[str, list[Ticket]] = OrderedDict()
         self._others: OrderedDict[str, list[Ticket]] = OrderedDict()
+        self._others_wait_since = time.monotonic()
 
     def __len__(self) -> int:
         return self.num_waiting(preferred=True) + self.num_waiting(preferred=False)
@@ -155,6 +162,8 @@ class FairQueue:
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
+        if not self._others:
+            self._others_wait_since = time.monotonic()
         self._lines(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
@@ -170,12 +179,17 @@ class FairQueue:
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
         """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
-        for lines in (self._preferred,) if preferred_only else (self._preferred, self._others):
+        kinds = (self._preferred,) if preferred_only else (self._preferred, self._others)
+        if self._others and time.monotonic() - self._others_wait_since > PATIENCE_S:
+            kinds = kinds[::-1]
+        for lines in kinds:
             for session, line in lines.items():
                 for ticket in _newest_document_first(line):
                     if ticket.key not in busy:
                         lines.move_to_end(session)
                         self.remove(ticket)
+                        if lines is self._others:
+                            self._others_wait_since = time.monotonic()
                         return ticket
         return None
 

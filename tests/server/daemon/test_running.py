@@ -1,4 +1,6 @@
+import asyncio
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +29,17 @@ def test_an_address_without_tls_is_a_warning() -> None:
         for host in ("127.0.0.1", "0.0.0.0"):
             running.announce(f"http://{host}:1", ServerConfig(host=host, token="t"))
     assert [line["host"] for line in lines if line["event"] == "unencrypted"] == ["0.0.0.0"]
+
+
+async def test_a_signal_that_came_before_the_service_ran_ends_it() -> None:
+    """What its first handler raises is lost where it comes in the middle of an import."""
+    kept = {number: signal.getsignal(number) for number in running.ENDING}
+    try:
+        with running._signals(asyncio.get_running_loop(), ["SIGTERM"]) as asked:
+            assert asked.get_nowait() == "SIGTERM"
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def test_the_program_does_not_wait_for_a_pipe_that_nobody_reads() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 from tests.server.live_service import infill, live, opened, talk
+from tests.server.strangers import Crowd, crowded, type_on
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
@@ -21,6 +22,7 @@ from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.service import connections
 from lacuna_server.service.connections import MAX_FRAGMENTS, Bodies, Connections, begin
+from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
 from lacuna_server.wire.protocol import Error, Hello, Open, Result, ServiceError
@@ -77,6 +79,45 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             assert isinstance(answers[-1], Result)
         for _, writer in strangers:
             writer.close()
+
+
+async def test_where_all_connections_are_own_ones_a_strangers_makes_room_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app, "most_connections", lambda: 2)
+    async with live(token_of_start=TOKEN) as (_, address), AsyncExitStack() as stack:
+        own = [
+            await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN))) for _ in range(2)
+        ]
+        for _ in range(3):
+            reader, writer = await connected(address)
+            assert await is_closed(reader)
+            writer.close()
+        for client in own:
+            assert (await client.status()).sessions == 2
+
+
+async def test_of_a_stranger_little_is_read_at_once() -> None:
+    read: asyncio.Queue[int] = asyncio.Queue()
+    counted, sent = connections.Connections(4, OwnFirst()), 100_000
+
+    class Reader(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            counted.add(transport)
+
+        def data_received(self, data: bytes) -> None:
+            read.put_nowait(len(data))
+
+    server = await asyncio.get_running_loop().create_server(Reader, "127.0.0.1", 0)
+    async with server, asyncio.timeout(TIMEOUT_S):
+        host, port = server.sockets[0].getsockname()
+        _, writer = await asyncio.open_connection(host, port)
+        writer.write(bytes(sent))
+        while sent:
+            part = await read.get()
+            assert part <= connections.READ_AT_ONCE
+            sent -= part
+        writer.close()
 
 
 async def test_sessions_of_strangers_leave_room_for_those_with_the_token() -> None:
@@ -248,7 +289,19 @@ async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: in
                 taken += 10
 
     with socket.socket(family) as accepted:
-        begin(Connections(10).add(Transport({"socket": accepted})))
+        begin(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
         await Bodies(reads, pool)({"type": "http"}, receive, send)
     assert taken == most
     assert pool.held == 0
+
+
+async def test_the_own_editor_is_served_while_strangers_take_what_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "most_connections", lambda: 40)
+    async with live(token_of_start=TOKEN, max_sessions=16, max_queued=4) as (service, address):
+        url = f"http://{address}"
+        with crowded(url, Crowd(sessions=30, sockets=60, edits=20_000), 60.0) as strangers:
+            while service.status().sessions < 14:  # all that are not reserved
+                await asyncio.sleep(0.05)
+            assert await type_on(Address(url, TOKEN), 2.0)
+            assert sum(session.greeted and not session.trusted for session in service.sessions) <= 14
+            assert strangers.poll() is None

@@ -98,7 +98,7 @@ class ResponseFormat(msgspec.Struct, frozen=True):
         raise FieldError(field, f"{self.type[:40]!r} is none of text, json_object and json_schema")
 
 
-_NO_TOOLS = "the model answers in words and calls no tool; leave it out"
+_NO_TOOLS = 'the model answers in words and calls no tool; leave it out, or send tool_choice "none"'
 _NO_PROBABILITIES = "the probabilities of tokens are not told"
 # Fields by which a request demands what no answer has, and why.
 REFUSED: dict[str, str] = {
@@ -113,7 +113,9 @@ REFUSED: dict[str, str] = {
     "logit_bias": "tokens have no other weights",
     "echo": "an answer does not repeat its prompt",
 }
-# Words by which tool_choice and function_call demand nothing.
+# What says that tools are only told of, and none is to be called.
+_CALLS = {"tools": "tool_choice", "functions": "function_call"}
+# Words by which these demand nothing.
 NEUTRAL = ("auto", "none")
 
 
@@ -235,7 +237,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise FieldError for the first field of REFUSED that demands something."""
         for name, why in REFUSED.items():
-            if (value := getattr(self, name)) and value not in NEUTRAL:
+            value, called = getattr(self, name), getattr(self, _CALLS.get(name, name))
+            if value and value not in NEUTRAL and called != "none":
                 raise FieldError(name, why)
 
     def form(self) -> Form | None:

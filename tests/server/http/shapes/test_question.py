@@ -57,6 +57,18 @@ async def test_what_no_answer_has_is_refused_by_its_name_and_hints_change_nothin
 
 
 @SHAPE
+async def test_tools_are_only_told_of_where_none_is_to_be_called(shape: Shape[Any]) -> None:
+    async with serving(Script()) as client:
+        for tools, choice in (("tools", "tool_choice"), ("functions", "function_call")):
+            asked = {tools: [{"type": "function", "function": {"name": "f", "parameters": {}}}]}
+            response = await client.post(shape.paths[0], json=BODIES[shape.name] | asked | {choice: "none"})
+            assert response.status_code == 200
+            for value in ("auto", None, ["none"]):
+                assert await refusal(client, shape, **asked, **{choice: value}) == tools
+            assert await refusal(client, shape, **{choice: "required"}) == choice
+
+
+@SHAPE
 async def test_a_wrong_type_names_the_field(shape: Shape[Any]) -> None:
     async with serving(Script()) as client:
         for name, value in {"stop": 5, "n": "two", "response_format": "json", "stream": 1}.items():
