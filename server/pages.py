@@ -1,23 +1,128 @@
 """Writes the pages that are made of the code: ``python server/pages.py``, after each change of what they describe.
 
-They are ``PROTOCOL.md``, which the service shows at ``/protocol``; ``HTTP.md``, from the table of addresses and fields;
+They are ``PROTOCOL.md``; ``HTTP.md``, from the table of addresses and fields;
 and ``CONFIGURATION.md``, from the structs of the settings. No package has this module.
 """
 
+import inspect
+import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from lacuna_server.http import protocol_page
-from lacuna_server.http.shapes.question import HINTS, REFUSED
+from lacuna_server.http.shapes.question import REFUSED
 from lacuna_server.http.shapes.table import PLAIN, SHAPES
+from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS
 
 FOLDER = Path(__file__).parent
 MADE = "Made by `python server/pages.py`; do not edit."
+
+# --- the protocol
+
+_LITERAL = re.compile(r"``(.+?)``")
+_ERROR = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
+
+
+def protocol_page() -> str:
+    """Return the page of the websocket protocol, made of the structs of its messages and their docstrings."""
+    client, server = get_args(protocol.ClientMessage), get_args(protocol.ServerMessage)
+    lines = [
+        "# The websocket protocol of Lacuna",
+        "",
+        MADE,
+        "",
+        *_prose(inspect.getdoc(protocol) or ""),
+        "## What the client sends",
+        "",
+        *(line for message in client for line in _struct(message)),
+        "## What the server sends",
+        "",
+        *(line for message in server for line in _struct(message)),
+        "## What messages are made of",
+        "",
+        *(line for part in _parts((*client, *server)) for line in _struct(part)),
+        "## Error codes",
+        "",
+        "| Code | Meaning |",
+        "|---|---|",
+        *(f"| `{code}` | {_marked(meaning)} |" for code, meaning in _ERROR.findall(inspect.getsource(protocol))),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _struct(struct: type[msgspec.Struct]) -> Iterator[str]:
+    """Yield the section of a struct: its docstring, which explains every field, and the table of its fields."""
+    tag = struct.__struct_config__.tag
+    is_message = issubclass(struct, protocol.Message)
+    yield from (f"### `{tag}`" if is_message else f"### {struct.__name__}", "")
+    if tag and not is_message:
+        yield from (f"Its `type` is `{tag}`.", "")
+    yield from _prose(inspect.getdoc(struct) or "")
+    fields = msgspec.structs.fields(struct)
+    if fields:
+        yield from ("| Field | Type | Default |", "|---|---|---|")
+        for field in fields:
+            kind = _type(field.type).replace("|", "\\|")
+            yield f"| `{field.name}` | {kind} | {_default(field)} |"
+        yield ""
+
+
+def _prose(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n"):
+        yield from (textwrap.fill(_marked(" ".join(paragraph.split())), 118), "")
+
+
+def _marked(text: str) -> str:
+    return _LITERAL.sub(r"`\1`", text)
+
+
+def _type(annotation: Any) -> str:
+    """Return the name of a type in words that are not specific to Python."""
+    if get_origin(annotation) is Annotated:
+        return _type(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return " | ".join(f'`"{value}"`' for value in get_args(annotation))
+    if get_origin(annotation) is tuple:
+        return f"list of {_type(get_args(annotation)[0])}"
+    if get_origin(annotation) is UnionType:
+        return " | ".join(map(_type, get_args(annotation)))
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+    return {str: "text", int: "integer", float: "number", bool: "boolean", NoneType: "null"}[annotation]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    value = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if isinstance(value, msgspec.Struct):
+        return "its defaults"
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _parts(messages: tuple[type[msgspec.Struct], ...]) -> list[type[msgspec.Struct]]:
+    """Return the structs that occur in the fields of messages, in order of first occurrence."""
+    found: dict[type[msgspec.Struct], None] = {}
+    for message in messages:
+        for field in msgspec.structs.fields(message):
+            for kind in _kinds(field.type):
+                if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                    found |= dict.fromkeys((kind, *_parts((kind,))))
+    return list(found)
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """Yield a type and those that it is made of, at any depth."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _kinds(part)
+
 
 # --- HTTP
 
@@ -42,10 +147,8 @@ that lead there, so that its answer is valid whatever it would have written. One
 | Field | An answer is |
 |---|---|
 | `response_format` | by `type`: `text`; `json_object`, any object; `json_schema`, what `json_schema.schema` says |
-| `json_schema`, `guided_json`, `structured_outputs.json` | what the schema says |
-| `guided_json_object`, `structured_outputs.json_object` | any object |
-| `regex`, `guided_regex`, `structured_outputs.regex` | what it matches whole; no look-around or back-references |
-| `guided_choice`, `structured_outputs.choice` | one of the texts |
+| `json_schema` | what the schema says |
+| `regex` | what it matches whole; no look-around or back-references |
 
 A fill may have 256 tokens, an answer to a chat or with a form 2,048. An answer with a form that is cut off is completed
 with a short text that the form allows, and its `finish_reason` is `length`; it is empty where there is no such text. It
@@ -57,31 +160,20 @@ one is refused there.
 | Field | Meaning |
 |---|---|
 | `max_tokens`, `max_completion_tokens`, `n_predict` | the most tokens; negative: the default |
-| `min_tokens` | the least tokens |
 | `n`, `n_cmpl` | how many answers, 1 to 8; they differ, so there may be fewer |
 | `stop` | texts before which an answer ends, one or a list; the window of a next-edit prompt is not cut |
-| `bad_words` | texts that no answer contains |
 | `temperature` | 0 takes the most probable token, which is the default |
 | `seed`, `random_seed` | the random seed; negative: any |
 | `t_max_predict_ms` | ends a fill without a form after this time once it has a whole line; 0 and less: no limit |
 | `stream` | server-sent events |
 | `stream_options.include_usage` | in `/v1/completions` a last event with the usage; chats always tell it |
-| `echo` | in `/v1/completions` the prompt before the fill |
 | `diffusing` | in `/v1/fim/completions` and chats, each event has the whole text so far |
 | `response_fields` | in llama.cpp's formats, the fields of the answer |
 
 ## Fields that are refused
 
 A request is refused with status 400 where one of these demands something; null, false, 0 and what is empty demand
-nothing. `tool_choice` and `function_call` may be `auto` or `none`, `modalities` may be `["text"]`.
-
-| Field | Why |
-|---|---|
-"""
-HINT_HEAD = """
-## Fields that change nothing
-
-These, and fields that are not on this page, are read over.
+nothing, and `tool_choice` may be `auto` or `none`. All other fields, such as `top_p` and `model`, are read over.
 
 | Field | Why |
 |---|---|
@@ -92,7 +184,7 @@ def http_page() -> str:
     """Return the page of the HTTP addresses, and of what becomes of every field of a request."""
     addresses = [f"| {_code(shape.paths)} | {shape.summary} |\n" for shape in SHAPES]
     addresses += [f"| {_code([route.path])} | {route.summary} |\n" for route in PLAIN]
-    return "".join((HTTP_HEAD, *addresses, FORMS, *_rows(REFUSED), HINT_HEAD, *_rows(HINTS)))
+    return "".join((HTTP_HEAD, *addresses, FORMS, *_rows(REFUSED)))
 
 
 def _rows(fields: Mapping[str, str]) -> Iterator[str]:
@@ -186,7 +278,7 @@ def _values(about: dict[str, Any]) -> str:
 
 
 PAGES = {
-    FOLDER / "PROTOCOL.md": lambda: protocol_page.in_markdown(MADE),
+    FOLDER / "PROTOCOL.md": protocol_page,
     FOLDER / "HTTP.md": http_page,
     FOLDER / "CONFIGURATION.md": settings_page,
 }

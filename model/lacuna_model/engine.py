@@ -115,14 +115,6 @@ class Engine:
         """The tokens that context and fills may have together."""
         return self.model.config.max_positions
 
-    @property
-    def pass_costs(self) -> list[tuple[str, int, int, float]]:
-        """What passes have cost so far: model, rows, how many of them are masks, and milliseconds."""
-        if not isinstance(self.model, LoadedFim):
-            return []
-        models = [one for one in (self.model, self.model.smaller) if one is not None]
-        return [(one.name, *cost) for one in models for cost in one.costs.seen(one.most_masks)]
-
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
         return finished(self.stream(request))

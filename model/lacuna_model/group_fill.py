@@ -137,7 +137,12 @@ def fill_group(
     )
     if not request.writes:
         return FilledGroup("ok", "", None, read)
-    end = yield from candidates.denoise(deadline)
+    end = yield from shown(
+        candidates.denoise(deadline),
+        lambda seen: msgspec.structs.replace(
+            seen, context_tokens=read.context_tokens, cached_tokens=read.cached_tokens
+        ),
+    )
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(

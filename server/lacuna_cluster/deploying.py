@@ -16,7 +16,7 @@ from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
 from lacuna_cluster import settings, users
-from lacuna_cluster.fleet import INGRESS, KEPT_S, RayFleet
+from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
 from lacuna_cluster.links import (
     Ask,
@@ -27,8 +27,6 @@ from lacuna_cluster.links import (
 )
 from lacuna_cluster.replica import ModelLoadError, Replica
 from lacuna_cluster.settings import (
-    DOCUMENT_ROUTER,
-    FIRST_SNAPSHOT,
     REQUESTS,
     ClusterArgs,
     EngineArgs,
@@ -87,8 +85,7 @@ class EngineDeployment:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return the figures that decide how many replicas there are."""
-        requests = self._replica.figures().num_requests
-        return {FIRST_SNAPSHOT: self._replica.first_snapshot_s, REQUESTS: float(requests)}
+        return {REQUESTS: float(self._replica.figures().num_requests)}
 
     def check_health(self) -> None:
         """Raise where a model has failed for good."""
@@ -110,12 +107,11 @@ class IngressDeployment:
         config: dict[str, Any],
         handles: Mapping[str, DeploymentHandle[Any]],
         identity: dict[str, str],
-        kept_s: float,
     ) -> None:
         log_to_stderr()
         listen_at_node()
         context = serve.get_replica_context()
-        fleet = RayFleet(handles, context.app_name, kept_s)
+        fleet = RayFleet(handles, context.app_name)
         self._ingress = Ingress(
             context.replica_id.unique_id,
             msgspec.convert(config, ServerConfig),
@@ -184,7 +180,6 @@ def app(args: ClusterArgs) -> Application:
         msgspec.to_builtins(config),
         handles,
         {"user_header": args.user_header, "proxy_token": args.proxy_token},
-        KEPT_S if args.router == DOCUMENT_ROUTER else 0.0,
     )
     return bound_ingress
 
@@ -194,9 +189,10 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
     many: dict[str, Any] = {"num_replicas": engine.replicas}
     if engine.scaling is not None:
         many = {"autoscaling_config": _autoscaling(engine)}
-    own = args.router == DOCUMENT_ROUTER
-    kwargs = {"factor": engine.load_factor, "at_least": config.max_active} if own else {}
-    router: dict[str, Any] = {"request_router_class": args.router, "request_router_kwargs": kwargs}
+    router: dict[str, Any] = {
+        "request_router_class": "lacuna_cluster.fleet.DocumentRouter",
+        "request_router_kwargs": {"factor": engine.load_factor, "at_least": config.max_active},
+    }
     deployment = serve.deployment(name=name)(EngineDeployment).options(
         **many,
         ray_actor_options={
@@ -227,7 +223,6 @@ def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
         upscale_delay_s=scaling.upscale_delay_s,
         downscale_delay_s=scaling.downscale_delay_s,
         policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
-            policy_function="lacuna_cluster.settings:ByWaiting",
-            policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
+            policy_function="lacuna_cluster.settings:ByRequests", policy_kwargs={"per_replica": scaling.per_replica}
         ),
     )

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import AsyncGenerator, Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -87,59 +87,37 @@ KEPT_S = 1.0
 MAX_CHOICES = 10_000
 
 
-class Choices:
-    """The replicas that Ray Serve chose in the last ``kept_s`` seconds, by document.
-
-    So Ray Serve is not asked again at every key.
-    """
-
-    def __init__(self, kept_s: float) -> None:
-        self._kept_s = kept_s
-        self._kept: dict[Hashable, tuple[ReplicaAddress, float]] = {}
-
-    def known(self, document: Hashable) -> ReplicaAddress | None:
-        """Return the replica of a document, None where it has to be chosen."""
-        where, until = self._kept.get(document, (None, 0.0))
-        return None if where is None or time.monotonic() >= until or LOADS.is_lost(where.replica) else where
-
-    def keep(self, document: Hashable, where: ReplicaAddress) -> None:
-        """Remember a choice."""
-        if len(self._kept) >= MAX_CHOICES:
-            self._kept.clear()
-        self._kept[document] = where, time.monotonic() + self._kept_s
-
-    def drop(self, document: Hashable) -> None:
-        """Forget a choice: the replica has refused a request or is gone."""
-        self._kept.pop(document, None)
-
-
 class RayFleet:
     """The replicas of the cluster, asked through the handles of Ray Serve."""
 
-    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str, kept_s: float) -> None:
-        """``handles`` has the engine deployment of each model; a choice of a replica holds for ``kept_s`` seconds."""
+    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str) -> None:
+        """``handles`` has the engine deployment of each model."""
         self._handles = handles
         self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
         self._links = Links()
-        self._choices = Choices(kept_s)
+        # The replicas that were chosen lately, and until when that holds: so Ray Serve is not asked at every key.
+        self._chosen: dict[tuple[str, str], tuple[ReplicaAddress, float]] = {}
 
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question to the replica that has its document's cache."""
         document = ask.model, key(ask)
-        if (where := self._choices.known(document)) is None:
-            where = await self._chosen(*document)
-            self._choices.keep(document, where)
+        where, until = self._chosen.get(document, (None, 0.0))
+        if where is None or time.monotonic() >= until or LOADS.is_lost(where.replica):
+            where = await self._choose(*document)
+            if len(self._chosen) >= MAX_CHOICES:
+                self._chosen.clear()
+            self._chosen[document] = where, time.monotonic() + KEPT_S
         try:
             async with aclosing(self._links.ask(where, ask)) as replies:
                 async for reply in replies:
                     if isinstance(reply, Declined):
-                        self._choices.drop(document)
+                        self._chosen.pop(document, None)
                     yield reply
         except Lost:
-            self._choices.drop(document)
+            self._chosen.pop(document, None)
             raise
 
-    async def _chosen(self, model: str, document: str) -> ReplicaAddress:
+    async def _choose(self, model: str, document: str) -> ReplicaAddress:
         """Let Ray Serve choose. It only chooses: what follows goes past it, so there is nothing to reserve."""
         handle = self._handles[model].options(session_id=document, multiplexed_model_id=model)
         async with handle.choose_replica(_reserve=False) as chosen:

@@ -23,8 +23,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lacuna_cluster.links import EngineFigures, IngressFigures
-from lacuna_cluster.remote_scheduler import Fleet, Known, RemoteScheduler
+from lacuna_cluster.links import IngressFigures
+from lacuna_cluster.remote_scheduler import Fleet, RemoteScheduler
 from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
@@ -54,42 +54,23 @@ class _Once(Collector):
         return self._collect()
 
 
-def add_restarts(into: CollectorRegistry, number: Callable[[], int]) -> None:
-    """Add how often a request was started again on another replica."""
-
-    def collect() -> Iterator[Metric]:
-        help_text = "Requests that were started again because a replica was lost"
-        yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=number())
-
-    into.register(_Once(collect))
-
-
-def add_engines(into: CollectorRegistry, figures: Callable[[], Sequence[EngineFigures]]) -> None:
-    """Add what the engine replicas report, with the labels ``replica`` and ``model``."""
-
-    def collect() -> Iterator[Metric]:
-        gauges = {
-            name: GaugeMetricFamily(f"{ENGINE}{name}", help_text, labels=["replica", "model"])
-            for name, help_text in (
-                ("ready", "Whether the model is loaded"),
-                ("queued", "Requests that wait in the replica"),
-                ("running", "Requests that run in the replica"),
-            )
-        }
-        first = GaugeMetricFamily(f"{ENGINE}first_snapshot_seconds", "Mean time to a first step", labels=["replica"])
-        restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=["replica"])
-        for one in figures():
-            first.add_metric([one.replica], one.first_snapshot_s)
-            restarts.add_metric([one.replica], one.restarts)
-            for model, status in one.statuses.items():
-                gauges["ready"].add_metric([one.replica, model], float(status.state == "ready"))
-                gauges["queued"].add_metric([one.replica, model], status.queued)
-                gauges["running"].add_metric([one.replica, model], status.running)
-        yield from gauges.values()
-        yield first
-        yield restarts
-
-    into.register(_Once(collect))
+def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
+    """Yield what the engine replicas report, with the labels ``replica`` and ``model``, and what was lost with one."""
+    labels = ["replica", "model"]
+    ready = GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels)
+    queued = GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels)
+    running = GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels)
+    restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=labels)
+    for one in model.figures:
+        for served, status in one.statuses.items():
+            whose = [one.replica, served]
+            ready.add_metric(whose, float(status.state == "ready"))
+            queued.add_metric(whose, status.queued)
+            running.add_metric(whose, status.running)
+            restarts.add_metric(whose, status.restarts)
+    yield from (ready, queued, running, restarts)
+    help_text = "Requests that were started again because a replica was lost"
+    yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=model.num_restarted)
 
 
 def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
@@ -115,35 +96,6 @@ def _of(sample: Sample, ingress: str) -> Sample:
     return sample._replace(labels=sample.labels | {"ingress": ingress})
 
 
-class RemoteModel:
-    """The engine replicas as the model of the ingress's service."""
-
-    reads_workspaces = False
-    pass_costs = ()
-
-    def __init__(self, scheduler: RemoteScheduler, known: Known) -> None:
-        self.scheduler = scheduler
-        self._known = known
-
-    @property
-    def num_restarts(self) -> int:
-        """How often the replicas that run now have started a model process again."""
-        return sum(figures.restarts for figures in self._known.figures)
-
-    def start(self) -> None:
-        """Do nothing: Ray Serve starts the replicas."""
-
-    def retry(self) -> None:
-        """Do nothing: Ray Serve replaces a replica whose model has failed."""
-
-    async def finish(self, grace_s: float) -> None:
-        """Take no more requests; let running ones end within ``grace_s`` seconds."""
-        await self.scheduler.close(grace_s)
-
-    async def stop(self) -> None:
-        """Do nothing: Ray Serve ends the replicas."""
-
-
 class Ingress:
     """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds."""
 
@@ -163,18 +115,16 @@ class Ingress:
         self._models = models
         self._identity = {"user_header": user_header, "proxy_token": proxy_token}
         self._people: dict[str, User] = {}
-        self._known = Known(fleet, models)
         self._missed = 0
         self._seen = False
         self._draining = False
         self._watch: asyncio.Task[None] | None = None
         # The registry exists before the service, because the scheduler counts in it.
         self._usage = Usage(self._people, registry := CollectorRegistry())
-        self.scheduler = RemoteScheduler(config, self._known, self._usage)
-        self.service = Service(config, RemoteModel(self.scheduler, self._known))
+        self._model = RemoteScheduler(config, fleet, models, self._usage)
+        self.service = Service(config, self._model)
         self._metrics = Metrics(self.service, registry)
-        add_restarts(registry, lambda: self.scheduler.num_restarted)
-        add_engines(registry, lambda: self._known.figures)
+        registry.register(_Once(lambda: of_engines(self._model)))
 
     def application(self) -> ASGIApp:
         """Return the web application."""
@@ -220,9 +170,9 @@ class Ingress:
         while True:
             began = time.monotonic()
             try:
-                self._known.learn(await self._fleet.engines())
+                self._model.learn(await self._fleet.engines())
             except Exception:  # of Ray: there is no replica now
-                self._known.learn([])
+                self._model.learn([])
             with contextlib.suppress(Exception):
                 self._look_at_ingresses(await self._fleet.ingresses())
             await asyncio.sleep(max(0.0, began + TICK_S - time.monotonic()))
@@ -235,10 +185,10 @@ class Ingress:
         self._missed = 0 if self._name in names or not names else self._missed + 1
         if self._seen and self._missed >= MISSED_TICKS and not self._draining:
             self._draining = True
-            log.info("draining", connections=len(self.service.connections))
+            log.info("draining", sessions=len(self.service.sessions))
         if self._draining:
-            for connection in list(self.service.connections):
-                connection.leave(GOING, finish=True)
+            for session in list(self.service.sessions):
+                session.leave(GOING)
 
     async def _show_metrics(self, request: Request) -> Response:
         """Return the metrics of all ingresses, and through each of them those of the engine replicas."""

@@ -103,12 +103,10 @@ Reply = Told | Shown | Answered | Declined
 
 
 class EngineFigures(msgspec.Struct, frozen=True):
-    """What an engine replica reports of itself; ``first_snapshot_s`` is the recent mean of the time to a first step."""
+    """What an engine replica reports of itself: the status of each model that it holds."""
 
     replica: str
     statuses: dict[str, Status]
-    restarts: int
-    first_snapshot_s: float
 
     @property
     def num_requests(self) -> int:
@@ -180,13 +178,6 @@ class Loads:
     def of(self, replica: str) -> int:
         """Return the number of requests of a replica."""
         return self._own[replica] + self._others[replica]
-
-    def keep_only(self, replicas: set[str]) -> None:
-        """Forget the others."""
-        for gone in (set(self._own) | set(self._others)) - replicas:
-            self._others.pop(gone, None)
-            if not self._own[gone]:
-                self._own.pop(gone, None)
 
 
 # Of this process: Ray Serve makes the router, so nobody can hand it over.
@@ -340,57 +331,48 @@ class Listener:
         await asyncio.gather(*self._visits, return_exceptions=True)
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer an ingress until the connection ends; what then still runs is stopped."""
         task = asyncio.current_task()
         assert task is not None
         self._visits.add(task)
+        answering: dict[int, asyncio.Task[None]] = {}
         try:
             prompt(writer)
-            await Visit(self._answer, writer).serve(reader, self.secret)
+            if not await self._is_known(reader):
+                return
+            while (body := await frames.receive(reader)) is not None:
+                match QUESTION.decode(body):
+                    case Ask() as ask:
+                        answering[ask.id] = begun = asyncio.create_task(self._reply(ask, writer))
+                        begun.add_done_callback(lambda done, id=ask.id: answering.pop(id, None))  # type: ignore[misc]
+                    case Drop(id=id) if id in answering:
+                        answering[id].cancel()
         except (OSError, asyncio.CancelledError):
             pass  # the ingress or this replica ends
         finally:
+            for one in answering.values():
+                one.cancel()
             self._visits.discard(task)
             writer.close()
 
-
-class Visit:
-    """One connection of an ingress."""
-
-    def __init__(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
-        self._answer = answer
-        self._writer = writer
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-
-    async def serve(self, reader: asyncio.StreamReader, secret: str) -> None:
-        """Answer until the connection ends; what then still runs is stopped."""
+    async def _is_known(self, reader: asyncio.StreamReader) -> bool:
+        """Return whether who has connected knocks with the secret."""
         try:
             async with asyncio.timeout(KNOCK_S):
                 body = await frames.receive(reader, MAX_KNOCK_BYTES)
             knock = QUESTION.decode(body) if body is not None else None
         except (TimeoutError, msgspec.MsgspecError):  # a stranger
-            return
-        if not isinstance(knock, Knock) or not hmac.compare_digest(knock.secret, secret):
-            return
-        try:
-            while (body := await frames.receive(reader)) is not None:
-                match QUESTION.decode(body):
-                    case Ask() as ask:
-                        self._tasks[ask.id] = task = asyncio.create_task(self._reply(ask))
-                        task.add_done_callback(lambda done, id=ask.id: self._tasks.pop(id, None))  # type: ignore[misc]
-                    case Drop(id=id) if id in self._tasks:
-                        self._tasks[id].cancel()
-        finally:
-            for task in self._tasks.values():
-                task.cancel()
+            return False
+        return isinstance(knock, Knock) and hmac.compare_digest(knock.secret, self.secret)
 
-    async def _reply(self, ask: Ask) -> None:
+    async def _reply(self, ask: Ask, writer: asyncio.StreamWriter) -> None:
         try:
             async for reply in self._answer(ask):
-                self._writer.write(frames.encode(reply))
-                await self._writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
+                writer.write(frames.encode(reply))
+                await writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
         except OSError:
             pass  # the ingress has gone
         except Exception as error:  # without an answer the ingress would wait
             log.error("answer_failed", fault=type(error).__name__)
             message = f"the engine replica failed with {type(error).__name__}"
-            self._writer.write(frames.encode(Declined(ask.id, "internal", message, 0)))
+            writer.write(frames.encode(Declined(ask.id, "internal", message, 0)))

@@ -32,8 +32,8 @@ from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
-from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket
-from lacuna_server.worker.tickets import Waiting, out_of_time, with_time_left
+from lacuna_server.worker.scheduler import RETRY_MS
+from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time, with_time_left
 
 log = structlog.get_logger(__name__)
 
@@ -69,69 +69,51 @@ class Fleet(Protocol):
         ...
 
 
-class Known:
-    """The engine replicas as they were at the last look, and the way to ask them."""
+class RemoteScheduler:
+    """The model of an ingress: passes each request to an engine replica and its answers to its ticket.
 
-    def __init__(self, fleet: Fleet, models: Sequence[str]) -> None:
+    A request fills text and changes nothing, so it can be started again as long as it has no answer; only the first
+    answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
+    ``figures`` are those of the engine replicas at the last look.
+    """
+
+    reads_workspaces = False
+
+    def __init__(self, config: ServerConfig, fleet: Fleet, models: Sequence[str], usage: Usage) -> None:
+        """A request that names none of the ``models`` goes to the first one."""
+        self.observers: list[Callable[[Finished], None]] = []
+        self.figures: list[EngineFigures] = []
+        self.num_restarted = 0
+        self._config = config
         self._fleet = fleet
         self._models = models
-        self.figures: list[EngineFigures] = []
+        self._usage = usage
+        self._ids = itertools.count(1)
+        self._under_way: dict[Ticket, asyncio.Task[None]] = {}
+        self._closing = False
 
-    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question to the replica that has its document's cache, and yield the replies up to the last one.
+    def start(self) -> None:
+        """Do nothing: Ray Serve starts the replicas."""
 
-        Leaving the iterator stops the work on it. Raises ServiceError ``bad_request`` for an unknown model, and any
-        other exception where the replica is lost.
-        """
-        model = ask.model or self._models[0]
-        if model not in self._models:
-            raise ServiceError("bad_request", f"there is no model {model}; there are {', '.join(self._models)}")
-        return self._fleet.ask(replace(ask, model=model))
+    def retry(self) -> None:
+        """Do nothing: Ray Serve replaces a replica whose model has failed."""
+
+    async def stop(self) -> None:
+        """Do nothing: Ray Serve ends the replicas."""
 
     def learn(self, figures: list[EngineFigures]) -> None:
         """Take over what the replicas report."""
         self.figures = figures
         for one in figures:
             LOADS.reported(one.replica, one.num_requests)
-        LOADS.keep_only({one.replica for one in figures})
-
-    def status(self) -> Status:
-        """Return the state of the first model: ready where a replica is, with the load of all models."""
-        statuses = [status for one in self.figures for status in one.statuses.values()]
-        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
-        order = ("ready", "restarting", "loading", "failed")
-        best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
-        return replace(
-            best,
-            model=self._models[0],
-            queued=sum(status.queued for status in statuses),
-            running=sum(status.running for status in statuses),
-        )
-
-
-class RemoteScheduler:
-    """Passes each request to an engine replica and its answers to its ticket.
-
-    A request fills text and changes nothing, so it can be started again as long as it has no answer; only the first
-    answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
-    """
-
-    def __init__(self, config: ServerConfig, engines: Known, usage: Usage) -> None:
-        self.observers: list[Callable[[Finished], None]] = []
-        self._config = config
-        self._engines = engines
-        self._usage = usage
-        self._ids = itertools.count(1)
-        self._under_way: dict[Ticket, asyncio.Task[None]] = {}
-        self._closing = False
-        self.num_restarted = 0
 
     def submit(self, submission: Submission) -> Ticket:
         """Send a request; its deadline counts from now. No file of a workspace is read for it.
 
         Quotas decide between users: none is ``preferred``.
 
-        Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down`` or ``loading``.
+        Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down``, ``loading`` or, for an unknown model,
+        ``bad_request``.
         """
         caller = CALLER.get()
         submission = replace(
@@ -142,7 +124,7 @@ class RemoteScheduler:
         )
         self._admit(caller, submission)
         ticket = Ticket(next(self._ids), submission, self._drop)
-        if (status := self._engines.status()).state != "ready":
+        if (status := self.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller))
         self._under_way[ticket] = task
@@ -150,12 +132,24 @@ class RemoteScheduler:
         return ticket
 
     def status(self) -> Status:
-        """Return the state of the engine replicas; what this ingress has under way counts at once."""
-        status = self._engines.status()
-        more = max(0, len(self._under_way) - status.queued - status.running)
-        return replace(status, running=status.running + more)
+        """Return the state of the first model: ready where a replica is, with the load of all models.
 
-    async def close(self, grace_s: float) -> None:
+        What this ingress has under way counts at once.
+        """
+        statuses = [status for one in self.figures for status in one.statuses.values()]
+        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
+        order = ("ready", "restarting", "loading", "failed")
+        best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
+        queued, running = sum(one.queued for one in statuses), sum(one.running for one in statuses)
+        return replace(
+            best,
+            model=self._models[0],
+            queued=queued,
+            running=max(running, len(self._under_way) - queued),
+            restarts=sum(one.restarts for one in statuses),
+        )
+
+    async def finish(self, grace_s: float) -> None:
         """Take no more requests, and refuse those that are under way after ``grace_s`` seconds."""
         self._closing = True
         if self._under_way:
@@ -166,19 +160,23 @@ class RemoteScheduler:
     def _admit(self, caller: Caller, submission: Submission) -> None:
         if self._closing:
             raise ServiceError("shutting_down", "the ingress is ending")
+        if caller.model and caller.model not in self._models:
+            why = f"there is no model {caller.model}; there are {', '.join(self._models)}"
+            raise ServiceError("bad_request", why)
         self._usage.admit(caller.user)
         own = sum(ticket.submission.session == submission.session for ticket in self._under_way)
         if own >= self._config.max_queued_per_session + self._config.max_active:
-            raise ServiceError("overloaded", f"{own} requests of this session are under way", LOADING_RETRY_MS)
-        status = self._engines.status()
+            raise ServiceError("overloaded", f"{own} requests of this session are under way", RETRY_MS)
+        status = self.status()
         if status.state != "ready" and not submission.wait:
-            raise ServiceError("loading", f"no engine replica is ready ({status.fraction:.0%})", LOADING_RETRY_MS)
+            raise ServiceError("loading", f"no engine replica is ready ({status.fraction:.0%})", RETRY_MS)
 
     async def _follow(self, ticket: Ticket, caller: Caller) -> None:
         """Ask replicas until the ticket has its end."""
         ending: Answered | None = None
         try:
-            async with asyncio.timeout(self._limit_s(ticket)):
+            deadline_ms = ticket.request.options.deadline_ms
+            async with asyncio.timeout(deadline_ms / 1e3 + GRACE_S if deadline_ms else None):
                 ending = await self._try_replicas(ticket, caller)
         except TimeoutError:
             ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
@@ -188,10 +186,6 @@ class RemoteScheduler:
             log.error("ask_failed", fault=type(error).__name__)
             ticket.end(ServiceError("internal", f"the ingress failed with {type(error).__name__}"))
         self._observe(ticket, caller, ending)
-
-    def _limit_s(self, ticket: Ticket) -> float | None:
-        deadline_ms = ticket.request.options.deadline_ms
-        return deadline_ms / 1e3 + GRACE_S if deadline_ms else None
 
     async def _try_replicas(self, ticket: Ticket, caller: Caller) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
@@ -212,18 +206,22 @@ class RemoteScheduler:
                 tries, why = tries + 1, error
             if tries == MAX_TRIES or time.monotonic() - (unreachable_since or math.inf) > UNREACHABLE_S:
                 gone = f"{tries} engine replicas were lost while they worked on this" if tries else str(why)
-                raise ServiceError("worker_crashed", gone, LOADING_RETRY_MS) from why
+                raise ServiceError("worker_crashed", gone, RETRY_MS) from why
             if not isinstance(why, Unreachable):
                 self.num_restarted += 1
                 log.warning("request_restarted", tries=tries, why=type(why).__name__)
             await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
-        async with aclosing(self._engines.ask(_question(ticket, caller))) as replies:
+        left = with_time_left(ticket.request, ticket.submitted)
+        question = Ask(0, caller.model or self._models[0], replace(ticket.submission, request=left))
+        async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
                     case Told(waiting=waiting):
-                        self._tell(ticket, waiting)
+                        if waiting.state == "running" and ticket.started is None:
+                            ticket.started = time.monotonic()
+                        ticket.tell(waiting)
                     case Shown(snapshot=snapshot):
                         ticket.tell(snapshot)
                     case Answered() as answered:
@@ -232,11 +230,6 @@ class RemoteScheduler:
                     case Declined() as declined:
                         raise ServiceError(declined.code, declined.message, declined.retry_after_ms)
         raise ConnectionError("the replies ended without an answer")
-
-    def _tell(self, ticket: Ticket, waiting: Waiting) -> None:
-        if waiting.state == "running" and ticket.started is None:
-            ticket.started = time.monotonic()
-        ticket.tell(waiting)
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
         if ticket.ended:
@@ -260,8 +253,3 @@ class RemoteScheduler:
         self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
         for observer in self.observers:
             observer(finished)
-
-
-def _question(ticket: Ticket, caller: Caller) -> Ask:
-    left = with_time_left(ticket.request, ticket.submitted)
-    return Ask(0, caller.model, replace(ticket.submission, request=left))

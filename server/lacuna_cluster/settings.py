@@ -13,38 +13,20 @@ from lacuna_server.wire.config import ConfigError, ServerConfig
 if TYPE_CHECKING:  # Ray reads its variables when it is imported, and they are set later
     from ray.serve.config import AutoscalingContext
 
-FIRST_SNAPSHOT = "first_snapshot_s"
 REQUESTS = "requests"
 
 
-def wanted(ongoing: float, now: int, per_replica: float, first_s: float, limit_s: float) -> int:
-    """Return the number of replicas for ``ongoing`` requests, running or waiting, with ``per_replica`` at each.
+class ByRequests:
+    """Ray Serve's autoscaling policy for engine replicas; Serve itself applies the delays."""
 
-    While a request waits longer than ``limit_s`` seconds for its first step on average, one more than ``now``. Where it
-    waits less than half of that, the number may fall; between the two it stays.
-    """
-    by_queue = math.ceil(ongoing / per_replica)
-    if first_s > limit_s:
-        return max(by_queue, now + 1)
-    return by_queue if first_s < limit_s / 2 else max(by_queue, now)
-
-
-class ByWaiting:
-    """Ray Serve's autoscaling policy for engine replicas; Serve itself applies the delays and the bounds."""
-
-    def __init__(self, per_replica: float = 2.0, limit_s: float = 1.0) -> None:
+    def __init__(self, per_replica: float = 2.0) -> None:
         self._per_replica = per_replica
-        self._limit_s = limit_s
 
     def __call__(self, context: "AutoscalingContext") -> tuple[int, dict[str, Any]]:
-        """Return the wanted number of replicas, and a state, which is empty."""
-        metrics = context.aggregated_metrics or {}
-        reported = metrics.get(FIRST_SNAPSHOT, {}).values()
-        first_s = sum(reported) / len(reported) if reported else 0.0
-        requests = sum(metrics.get(REQUESTS, {}).values())
-        number = wanted(requests, context.current_num_replicas, self._per_replica, first_s, self._limit_s)
+        """Return the replicas for all requests, running or waiting, within the bounds, and a state, which is empty."""
+        requests = sum((context.aggregated_metrics or {}).get(REQUESTS, {}).values())
         least, most = context.capacity_adjusted_min_replicas, context.capacity_adjusted_max_replicas
-        return min(max(number, least), most), {}
+        return min(max(math.ceil(requests / self._per_replica), least), most), {}
 
 
 # These keys of the service concern a machine, or what Ray Serve does.
@@ -63,9 +45,6 @@ NOT_IN_CLUSTER = (
 )
 
 
-DOCUMENT_ROUTER = "lacuna_cluster.fleet.DocumentRouter"
-
-
 class StrictSettings(BaseModel):
     """The base of all: an unknown key is an error."""
 
@@ -75,14 +54,12 @@ class StrictSettings(BaseModel):
 class Scaling(StrictSettings):
     """Autoscaling of engine replicas between two numbers.
 
-    A replica should have ``per_replica`` requests, running or waiting. While the mean time to a first step is over
-    ``first_snapshot_s`` seconds, there is one replica more.
+    A replica should have ``per_replica`` requests, running or waiting.
     """
 
     least: Annotated[int, Field(ge=1)] = 1
     most: Annotated[int, Field(ge=1)]
     per_replica: Annotated[float, Field(gt=0)] = 2.0
-    first_snapshot_s: Annotated[float, Field(gt=0)] = 1.0
     upscale_delay_s: Annotated[float, Field(ge=0)] = 10.0
     downscale_delay_s: Annotated[float, Field(ge=0)] = 300.0
 
@@ -120,8 +97,7 @@ class ClusterArgs(StrictSettings):
     first one. ``users`` is a file of users (see CLUSTER.md); only hashes leave it. With ``user_header`` an OIDC proxy
     names the user in that header, and proves itself with the token whose hash is ``proxy_token``. ``service`` has keys
     of the service, as in CONFIGURATION.md. ``reachable`` says that other machines can reach the ingress: then users are
-    needed. ``router`` is a request router of Ray Serve. ``proxies`` says which machines take connections; only `lacuna
-    serve --cluster` reads it.
+    needed. ``proxies`` says which machines take connections; only `lacuna serve --cluster` reads it.
     """
 
     engines: Annotated[tuple[EngineArgs, ...], Field(min_length=1)] = (EngineArgs(),)
@@ -132,7 +108,6 @@ class ClusterArgs(StrictSettings):
     proxy_token: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
     reachable: bool = True
     drain_s: Annotated[float, Field(ge=0)] = 30.0
-    router: str = DOCUMENT_ROUTER
     proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"
     service: dict[str, Any] = {}
 

@@ -51,9 +51,9 @@ async def test_answers_have_the_form_that_is_demanded(coder_path: Path) -> None:
             person = json.loads(text_of((await client.post(path, json=body | BY_SCHEMA)).json()))
             assert set(person) == {"name", "age"}
             assert isinstance(person["age"], int)
-            chosen = await client.post(path, json=body | {"guided_choice": ["c++", "a short one"]})
+            chosen = await client.post(path, json=body | {"regex": r"c\+\+|a short one"})
             assert text_of(chosen.json()) in ("c++", "a short one")
-            matched = await client.post(path, json=body | {"guided_regex": "[A-Z][a-z]{1,9} [0-9]{2}"})
+            matched = await client.post(path, json=body | {"regex": "[A-Z][a-z]{1,9} [0-9]{2}"})
             assert re.fullmatch("[A-Z][a-z]{1,9} [0-9]{2}", text_of(matched.json()))
         await the_edges(client)
 
@@ -70,7 +70,7 @@ async def the_edges(client: httpx2.AsyncClient) -> None:
     events = [json.loads(line[6:]) for line in streamed.splitlines() if line.startswith("data: {")]
     assert set(json.loads("".join(event["choices"][0]["delta"]["content"] for event in events))) == {"name", "age"}
     for stream in (False, True):
-        for field, value in (("guided_json", {"type": "unknown"}), ("guided_regex", "(?=a)b")):
+        for field, value in (("json_schema", {"type": "unknown"}), ("regex", "(?=a)b")):
             refused = await client.post(path, json=chat | {field: value, "stream": stream})
             assert refused.status_code == 400
             assert refused.json()["error"]["param"] == field

@@ -98,7 +98,7 @@ async def talk(
     url = f"ws://{address}/v1/ws"
     async with connect(url, subprotocols=[Subprotocol(subprotocol)], proxy=None, **options) as connection:
         talking = Talk(connection)
-        welcome = Welcome("", "")
+        welcome = Welcome("")
         if hello:
             await talking.send(Hello("test", session))
             welcome = await talking.receive(Welcome)

@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import itertools
 import os
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,11 +25,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
+from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
 from lacuna_server.wire.protocol import Change, ClientMessage, Edit, Hello, Open, Result
 
-from .greedy import serving
 from .live_service import infill
 
 TEXT = "x = 1\n" * 3_000
@@ -86,7 +88,7 @@ async def hold_socket(url: str) -> None:
 
 
 async def send_edits(url: str, change: bytes) -> None:
-    """Send a change with very many edits."""
+    """Send a change with far too many edits, which is read before it is refused."""
     async with connected(url) as connection:
         await send(connection, Hello("stranger"), Open("a", TEXT, 1))
         await connection.send(change)
@@ -160,6 +162,24 @@ def crowded(url: str, how: Crowd, seconds: float) -> Iterator[subprocess.Popen[b
             yield process
         finally:
             process.terminate()
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[lifecycle.Running]:
+    """Run a service with the scripted engine, as this user's own."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"XDG_RUNTIME_DIR": folder, "PYTHONPATH": str(Path(__file__).parent / "scripted")}
+        config = Path(folder, "lacuna.toml")
+        config.write_text('engine = "scripted_engine:load"\nport = 0\n')
+        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            while (running := lifecycle.find()) is None:
+                time.sleep(0.05)
+            try:
+                yield running
+            finally:
+                process.terminate()
 
 
 async def measure(own: Address, how: Crowd, seconds: float) -> tuple[list[float], list[float]]:

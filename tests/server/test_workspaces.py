@@ -10,7 +10,7 @@ import pytest
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import Error, Infill, Open, Result, Welcome
+from lacuna_server.wire.protocol import Error, Infill, Open, Result
 from lacuna_server.worker.tickets import Ticket
 
 from .live_service import infill, live, opened, talk
@@ -47,19 +47,6 @@ async def test_the_workspace_of_any_other_client_is_not_read(workspace: str) -> 
                 # A text that the client itself sends is still filled.
                 await talking.send(opened("b", "READ"), infill("2", "b"))
                 assert first_fill(await talking.receive(Result)) == "no workspace"
-
-
-async def test_a_session_that_is_resumed_without_the_token_reads_no_workspace(workspace: str) -> None:
-    async with live(token_of_start=TOKEN) as (_, address):
-        async with talk(address, **sending(TOKEN)) as (talking, welcome):
-            await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
-            await talking.receive(Result)
-        async with talk(address, session=welcome.session) as (talking, again):
-            assert isinstance(again, Welcome)
-            assert again.resumed
-            await talking.send(infill("2", "a"))
-            refused = await talking.receive(Error)
-            assert (refused.code, refused.id) == ("unauthorized", "2")
 
 
 async def _connected(address: str, token: str) -> Client:
@@ -102,8 +89,8 @@ async def test_http_clients_with_the_token_share_no_context_with_others(workspac
         return submitted(submission)
 
     async with live(token_of_start=TOKEN) as (service, address):
-        submitted = service.scheduler.submit
-        service.scheduler.submit = submit  # type: ignore[method-assign]
+        submitted = service.model.submit
+        service.model.submit = submit  # type: ignore[method-assign]
         async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False, timeout=60) as client:
             for token in ("", "a wrong one", TOKEN):
                 headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -265,7 +265,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``vetoes``,
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
-    apart for one window, they are filled in groups, and all counts start again from zero for each group.
+    apart for one window, they are filled in groups, and all counts start again from zero for each group. From the first
+    step on, ``context_tokens`` and ``cached_tokens`` are those of FillStats.
 
     ``written`` has the committed text of each region so far, without drafts. ``confidence`` and ``words`` are those of
     its whole lines, as in InfillResult.
@@ -281,6 +282,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     written: tuple[str, ...] = ()
     confidence: tuple[tuple[float, ...], ...] = ()
     words: tuple[tuple[tuple[int, float], ...], ...] = ()
+    context_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class FillStats(msgspec.Struct, frozen=True):

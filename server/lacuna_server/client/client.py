@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import logging
 import random
+import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
@@ -21,7 +22,7 @@ from websockets.typing import Subprotocol
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import is_loopback
-from lacuna_server.wire.documents import apply
+from lacuna_server.wire.documents import MAX_EDITS, apply
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -79,8 +80,8 @@ class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
     The client keeps the open documents, and counts their versions: no two texts of a uri have the same one. After a
-    break it connects again, with growing pauses, opens the documents that the service has lost, and sends again the
-    requests that had no answer yet. What was not sent by then is in the documents and requests, and is dropped.
+    break it connects again, with growing pauses, opens the documents again, and sends again the requests that had no
+    answer yet. What was not sent by then is in the documents and requests, and is dropped.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Client:
         self._give_up_s = give_up_s
         self._reconnects = reconnects
         self._tell = tell
-        self._session = ""
+        self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
         self._documents: dict[str, _Document] = {}
@@ -177,9 +178,10 @@ class Client:
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
         document = self._documents[uri]
-        apply(document.text, edits)
+        document.text = apply(document.text, edits)
         document.version += 1
-        self._post(Change(uri, document.version, tuple(edits)))
+        many = len(edits) > MAX_EDITS
+        self._post(document.message if many else Change(uri, document.version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
@@ -293,21 +295,17 @@ class Client:
             pause = min(2 * pause, longest)
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
-        """Say hello, open again the documents that the service has lost, and send unanswered requests again."""
+        """Say hello, open the documents again, and send unanswered requests again."""
         await connection.send(protocol.encode(Hello(self._name, self._session), protocol.MSGPACK))
         welcome = protocol.decode_server(await connection.recv())
         if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
             raise ServiceError(welcome.code, welcome.message)
         if not isinstance(welcome, Welcome):
             raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
-        self._session = welcome.session
         if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
             log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
         self.reads_workspaces = bool(address.token) and welcome.workspaces
-        there = {document.uri: document.version for document in welcome.documents}
-        mine = self._documents
-        messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in mine]
-        messages += [one.message for uri, one in mine.items() if there.get(uri) != one.version]
+        messages: list[ClientMessage] = [document.message for document in self._documents.values()]
         messages += [message for message, _ in self._infills.values()]
         messages += [GetStatus() for _ in self._statuses]
         self._outbox = asyncio.Queue()
@@ -332,12 +330,7 @@ class Client:
                 error = ServiceError(message.code, message.message, message.retry_after_ms)
                 self._infills.pop(id)[1].put_nowait(error)
             case Error(id="", uri=uri) if uri and message.code != "too_large":
-                if message.code == "unauthorized":
-                    log.warning("no file of a workspace is read, the token is not the service's: %s", message.message)
-                    self.reads_workspaces = False
                 self._spawn(self._open_again(uri, message.retry_after_ms))
-            case Error(code="rate_limited", id="", uri="") if self._statuses:  # only such a question names neither
-                self._spawn(self._ask_again(message.retry_after_ms))
             case Status() if self._statuses:
                 answer = self._statuses.popleft()
                 if not answer.done():
@@ -363,12 +356,6 @@ class Client:
         await asyncio.sleep(after_ms / 1e3)
         if (document := self._documents.get(uri)) is not None and self._end is None:
             self._post(document.message)
-
-    async def _ask_again(self, after_ms: int) -> None:
-        """Ask for the state again, because the service refused the question."""
-        await asyncio.sleep(after_ms / 1e3)
-        if self._statuses and self._end is None:
-            self._post(GetStatus())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -5,8 +5,6 @@ The log is in logfmt, and contains no text that users type.
 
 import asyncio
 import contextlib
-import errno
-import math
 import os
 import shutil
 import signal
@@ -33,7 +31,6 @@ log = structlog.get_logger(__name__)
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
-TELL_AGAIN_S = 60.0
 SWITCH_S = 0.001
 TURN_OVER_BYTES = 1_000_000
 
@@ -89,35 +86,10 @@ def announce(url: str, config: ServerConfig) -> None:
     """Say in the log, and on a terminal, where the service is to be reached."""
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
     if sys.stderr.isatty():
-        greet(url, config)
+        token = "?token=…" if config.token else ""
+        print(f"Playground: {url}/{token} (Ctrl-C stops)", file=sys.stderr)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
-
-
-def greet(url: str, config: ServerConfig) -> None:
-    """Tell who started the service on a terminal where the playground is, as a link, and how the service ends."""
-    from rich.console import Console
-    from rich.text import Text
-
-    token = "?token=…" if config.token else ""
-    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token} (Ctrl-C stops)")
-    Console(stderr=True).print(line, soft_wrap=True)
-
-
-class Shortage:
-    """Handles errors of the event loop: that no descriptor is free is one line a minute, not one for each attempt."""
-
-    def __init__(self) -> None:
-        self._told = -math.inf
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what ``context`` says."""
-        error = context.get("exception")
-        if not (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)):
-            return loop.default_exception_handler(context)
-        if loop.time() - self._told > TELL_AGAIN_S:
-            self._told = loop.time()
-            log.error("no_descriptors", why=str(error), mend="raise the limit of open files (ulimit -n)")
 
 
 async def _serve(
@@ -129,7 +101,6 @@ async def _serve(
     before: Sequence[str],
 ) -> None:
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(Shortage())
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
     with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it

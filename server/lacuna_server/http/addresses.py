@@ -1,6 +1,5 @@
 """The routes of the application, their OpenAPI 3.1 description, and what an unknown address is told."""
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -9,13 +8,12 @@ from typing import Any
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
-from lacuna_server.http import protocol_page
 from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, Shape, endpoints, refusal
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.table import PLAIN, SHAPES, Health, Plain
@@ -125,9 +123,6 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     def play(request: Request) -> Response:
         return FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)
 
-    def explain(request: Request) -> Response:
-        return HTMLResponse(protocol_page.in_html(), headers=HEADERS)
-
     def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
 
@@ -136,7 +131,6 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
         Route("/", play),
-        Route("/protocol", explain),
         Mount("/playground", StaticFiles(directory=PLAYGROUND)),
     ]
 
@@ -151,32 +145,15 @@ ELSEWHERE = {
     "/v1/messages": "/v1/chat/completions",
 }
 _BASE = "/v1"
-# A path that is not as similar as this to an address does not mean it (difflib's ratio, 0..1).
-_SIMILAR = 0.8
 # A longer path is a text that was passed by mistake.
 _LONGEST = 80
 
 
 def nearest(path: str, known: Sequence[str]) -> str:
-    """Return the address that a path may mean: the one that ends alike, begins so, or is similar; "" for none."""
-    path = f"/{'/'.join(filter(None, path[:_LONGEST].lower().split('/')))}"
+    """Return the address that a path may mean, since one ends as the other; "" for none."""
     if path in ELSEWHERE:
         return ELSEWHERE[path]
-
-    def alike(address: str) -> tuple[int, float]:
-        return _same_end(path, address), difflib.SequenceMatcher(None, path, address).ratio()
-
-    best = max(known, key=alike, default="")
-    if best and _same_end(path, best):
-        return best
-    longer = [address for address in known if address.startswith(f"{path}/") and path != _BASE]
-    return min(longer, key=len, default="") or next(iter(difflib.get_close_matches(path, known, 1, _SIMILAR)), "")
-
-
-def _same_end(one: str, other: str) -> int:
-    """Return how many of the last segments of two paths are the same."""
-    pairs = list(zip(reversed(one.split("/")[1:]), reversed(other.split("/")[1:]), strict=False))
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), len(pairs))
+    return max((address for address in known if path.endswith(address) or address.endswith(path)), key=len, default="")
 
 
 async def unknown(request: Request, error: Exception) -> Response:
@@ -196,10 +173,8 @@ def _unknown(request: HTTPConnection) -> Response:
     if isinstance(request, WebSocket):
         return _fault(404, "unknown_url", f"there is no websocket at {shown}; connect to {websockets[0]}")
     if path in websockets:
-        advice = "connect to it with ws://, as /protocol describes"
-        return _fault(404, "unknown_url", f"{shown} is a websocket: {advice}")
-    known = list(_addresses(request.app.routes))
-    right = known[0] if len(known) == 1 else nearest(path, known)
+        return _fault(404, "unknown_url", f"{shown} is a websocket: connect to it with ws://")
+    right = nearest(path, list(_addresses(request.app.routes)))
     if not right:
         advice = "/openapi.json lists the addresses, and OpenAI's clients take the base address with /v1"
     elif right.startswith(f"{_BASE}/") and path.startswith(right.removeprefix(_BASE)):

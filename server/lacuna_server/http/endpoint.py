@@ -23,23 +23,18 @@ from starlette.types import Receive, Scope, Send
 from lacuna_model.core.params import Snapshot
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.answer import Answer, Body, Exchange, event, final_lines
-from lacuna_server.http.shapes.question import FieldError, check, with_demands
+from lacuna_server.http.shapes.question import Asked, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
-from lacuna_server.worker.scheduler import Ticket
+from lacuna_server.worker.tickets import Ticket
 
 Family = Literal["openai", "llama"]
 
 _STATUS: dict[ErrorCode, HTTPStatus] = {
     "bad_message": HTTPStatus.BAD_REQUEST,
     "bad_request": HTTPStatus.BAD_REQUEST,
-    "unauthorized": HTTPStatus.UNAUTHORIZED,
-    "forbidden": HTTPStatus.FORBIDDEN,
-    "unknown_document": HTTPStatus.NOT_FOUND,
-    "unknown_request": HTTPStatus.NOT_FOUND,
-    "wrong_version": HTTPStatus.CONFLICT,
     "superseded": HTTPStatus.CONFLICT,
     "cancelled": HTTPStatus.CONFLICT,
     "too_slow": HTTPStatus.REQUEST_TIMEOUT,
@@ -49,9 +44,6 @@ _STATUS: dict[ErrorCode, HTTPStatus] = {
 }
 # The names of error types by status, for the families openai and llama; other statuses are invalid_request_error.
 _TYPES: dict[int, tuple[str, str]] = {
-    401: ("authentication_error", "authentication_error"),
-    403: ("permission_error", "permission_error"),
-    404: ("not_found_error", "not_found_error"),
     429: ("rate_limit_error", "unavailable_error"),
     500: ("server_error", "server_error"),
     503: ("server_error", "unavailable_error"),
@@ -111,14 +103,12 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
     if code == HTTPStatus.REQUEST_TIMEOUT:
         headers["Connection"] = "close"  # the rest of the body would be taken for the next request
-    if code == HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
     return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
 
 
 TOO_LARGE = 413
 CHATS = "\0chat"  # no path
-B = TypeVar("B", bound=msgspec.Struct)
+B = TypeVar("B", bound=Asked)
 T = TypeVar("T")
 # Where msgspec says which field has a wrong type or value.
 _FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
@@ -144,8 +134,8 @@ class Shape(Generic[B]):
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
-            body = decode_leniently(data, with_demands(self.body))
-            check(body)
+            body = decode_leniently(data, self.body)
+            body.check()
             return self.open(body, model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             wrong = _FIELD.search(str(error))
@@ -199,7 +189,7 @@ class _Run:
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
         address = request.client.host if request.client else ""
-        return self._service.scheduler.submit(
+        return self._service.model.submit(
             Submission(
                 asked,
                 session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",

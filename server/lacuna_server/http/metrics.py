@@ -8,7 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from lacuna_server.service.service import Service
-from lacuna_server.worker.scheduler import Finished
+from lacuna_server.worker.tickets import Finished
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PASSES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -35,7 +35,7 @@ class Metrics:
         self._context = Counter("lacuna_context_tokens", "Tokens of the contexts read", registry=registry)
         self._cached = Counter("lacuna_context_cached_tokens", "Those that came from the cache", registry=registry)
         registry.register(_ServiceCounts(service))
-        service.scheduler.observers.append(self._filled)
+        service.model.observers.append(self._filled)
 
     def answered(self, shape: str, outcome: str, seconds: float) -> None:
         """Count one HTTP request."""
@@ -76,14 +76,8 @@ class _ServiceCounts(Collector):
             ("uptime_seconds", status.uptime_s, "Since the service began"),
         ):
             yield GaugeMetricFamily(f"lacuna_{name}", help_text, value=float(value))
-        costs = GaugeMetricFamily(
-            "lacuna_pass_seconds", "A pass over rows, when the model was loaded", labels=["model", "rows", "masks"]
-        )
-        for cost in self._service.model.pass_costs:
-            costs.add_metric([cost.model, str(cost.rows), str(cost.masks)], cost.ms / 1e3)
-        yield costs
-        crashes = self._service.model.num_restarts
-        yield CounterMetricFamily("lacuna_worker_restarts", "How often the model process was started again", crashes)
+        restarts = "How often the model process was started again"
+        yield CounterMetricFamily("lacuna_worker_restarts", restarts, status.restarts)
         feedback = CounterMetricFamily("lacuna_feedback", "What became of fills", labels=["kind"])
         for kind, count in self._service.feedback.items():
             feedback.add_metric([kind], count)

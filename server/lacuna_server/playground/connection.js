@@ -1,4 +1,4 @@
-// The websocket connection to the service, with JSON messages of the protocol that /protocol describes.
+// The websocket connection to the service, with the JSON messages of server/PROTOCOL.md.
 
 const SUBPROTOCOL = "lacuna.v1.json";
 const RETRY_MS = 1500;

@@ -123,7 +123,7 @@ connection.addEventListener("status", ({ detail }) => {
 });
 connection.addEventListener("progress", ({ detail }) => {
   if (detail.id !== request) return;
-  const reasons = { queued: `Waiting: ${detail.place} before this one.`, loading: "The model is being loaded." };
+  const reasons = { queued: "Waiting for other requests.", loading: "The model is being loaded." };
   say(reasons[detail.state] ?? "");
 });
 connection.addEventListener("step", ({ detail }) => {

@@ -7,7 +7,6 @@ by an engine in this process (:func:`fill_files`) or by the service (:func:`fill
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
 
@@ -269,13 +268,15 @@ def _refusal(error: LacunaError) -> LacunaError:
     return RequestError(str(error)) if is_refused else error
 
 
-def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
+async def _answered(
+    requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], Awaitable[InfillResult]]
+) -> T:
     """Answers request after request, and returns the value of the generator, which decides what a refusal means."""
     try:
         request = next(requests)
         while True:
             try:
-                result = answer(request)
+                result = await answer(request)
             except LacunaError as error:
                 request = requests.throw(_refusal(error))
             else:
@@ -283,6 +284,20 @@ def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callab
     except StopIteration as end:
         value: T = end.value
         return value
+
+
+def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
+    """Answers request after request at once, and returns the value of the generator."""
+
+    async def at_once(request: InfillRequest) -> InfillResult:
+        return answer(request)
+
+    try:
+        _answered(requests, at_once).send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("nothing is waited for")
 
 
 def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
@@ -302,17 +317,8 @@ async def fill_concurrently(
     free = asyncio.Semaphore(at_once)
 
     async def fill_one(file: FileFill) -> None:
-        requests = file.requests(advance)
         async with free:
-            with suppress(StopIteration):
-                request = next(requests)
-                while True:
-                    try:
-                        result = await answer(request)
-                    except LacunaError as error:
-                        request = requests.throw(_refusal(error))
-                    else:
-                        request = requests.send(result)
+            await _answered(file.requests(advance), answer)
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -2,8 +2,8 @@
 
 import asyncio
 import importlib.metadata
-import time
-from collections import OrderedDict, deque
+import secrets
+from collections import deque
 from typing import NamedTuple
 
 import structlog
@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from lacuna_model.core.params import InfillRequest, Snapshot
 from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.guard import refused
-from lacuna_server.service.service import Service, Session
+from lacuna_server.service.service import Service
 from lacuna_server.wire import protocol
 from lacuna_server.wire.documents import Documents, Share
 from lacuna_server.wire.frames import Submission
@@ -46,15 +46,14 @@ OWN_CLIENTS_ONLY = (
     "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
 )
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
-# More edits are applied in a thread, so that other clients do not wait.
-MANY_EDITS = 500
+MAX_SECRET = 100
 
 
 class Outbox:
     """Outgoing messages of one connection, encoded for its subprotocol.
 
-    Answers are never dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes
-    true and the connection has to end.
+    None is dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes true and
+    the connection has to end. Who has news that later ones replace waits for ``idle`` before.
     """
 
     def __init__(self, subprotocol: str, max_bytes: int, share: Share) -> None:
@@ -63,89 +62,53 @@ class Outbox:
         self._being_sent = 0
         self._subprotocol = subprotocol
         self._max_bytes = max_bytes
-        self._answers: deque[str | bytes] = deque()
+        self._frames: deque[str | bytes] = deque()
         self._num_bytes = 0
-        self._latest: OrderedDict[tuple[type, str], Progress | Step] = OrderedDict()
         self._changed = asyncio.Event()
+        self.idle = asyncio.Event()
 
     @property
     def full(self) -> bool:
-        """Whether more than ``max_bytes`` bytes of answers wait, or more than the share has room for."""
+        """Whether more than ``max_bytes`` bytes wait, or more than the share has room for."""
         return self._num_bytes > self._max_bytes or not self._has_room
 
     @property
     def empty(self) -> bool:
         """Whether no message waits."""
-        return not self._answers and not self._latest
+        return not self._frames
 
     def put(self, message: ServerMessage) -> None:
-        """Add a message. A step, or progress, replaces an unsent one of its request."""
-        if isinstance(message, Progress | Step):
-            self._latest[type(message), message.id] = message
-        else:
-            self._flush(getattr(message, "id", ""))
-            self._append(message)
-        self._changed.set()
-
-    async def take(self) -> str | bytes:
-        """Wait for the next frame and return it, answers first. The caller has sent the previous frame by then."""
-        self._share.take(-self._being_sent)
-        self._being_sent = 0
-        while self.empty:
-            self._changed.clear()
-            await self._changed.wait()
-        if self._answers:
-            frame = self._answers.popleft()
-            self._num_bytes -= len(frame)
-            if self._has_room:
-                self._being_sent = len(frame)
-            return frame
-        return self._encode(self._latest.popitem(last=False)[1])
-
-    def close(self) -> None:
-        """Give the share back, and take nothing of it from now on."""
-        self._has_room = False
-        self._being_sent = 0
-        self._share.give_back()
-
-    def _flush(self, id: str) -> None:
-        """Put a request's last steps before its answer, and drop its progress."""
-        for kind in [kind for kind in self._latest if id and kind[1] == id]:
-            message = self._latest.pop(kind)
-            if isinstance(message, Step):
-                self._append(message)
-
-    def _append(self, message: ServerMessage) -> None:
-        frame = self._encode(message)
-        self._answers.append(frame)
+        """Add a message."""
+        frame = protocol.encode(message, self._subprotocol)
+        self._frames.append(frame)
         self._num_bytes += len(frame)
+        self.idle.clear()
+        self._changed.set()
         if self._has_room:
             try:
                 self._share.take(len(frame))
             except ServiceError:
                 self.close()
 
-    def _encode(self, message: ServerMessage) -> str | bytes:
-        return protocol.encode(message, self._subprotocol)
+    async def take(self) -> str | bytes:
+        """Wait for the next frame and return it. The caller has sent the previous frame by then."""
+        self._share.take(-self._being_sent)
+        self._being_sent = 0
+        while not self._frames:
+            self.idle.set()
+            self._changed.clear()
+            await self._changed.wait()
+        frame = self._frames.popleft()
+        self._num_bytes -= len(frame)
+        if self._has_room:
+            self._being_sent = len(frame)
+        return frame
 
-
-class RateLimit:
-    """A token bucket: admits ``per_second`` messages on average and as many in a burst."""
-
-    def __init__(self, per_second: int) -> None:
-        self._per_second = per_second
-        self._left = float(per_second)
-        self._then = time.monotonic()
-
-    def check(self) -> None:
-        """Count one message. Raises ServiceError ``rate_limited`` where there are too many."""
-        now = time.monotonic()
-        self._left = min(self._per_second, self._left + (now - self._then) * self._per_second)
-        self._then = now
-        if self._left < 1:
-            wait_ms = max(1, round((1 - self._left) / self._per_second * 1e3))
-            raise ServiceError("rate_limited", f"more than {self._per_second} messages a second", wait_ms)
-        self._left -= 1
+    def close(self) -> None:
+        """Give the share back, and take nothing of it from now on."""
+        self._has_room = False
+        self._being_sent = 0
+        self._share.give_back()
 
 
 class Conversation:
@@ -155,22 +118,22 @@ class Conversation:
         offered = websocket.scope["subprotocols"]
         self._subprotocol = next((name for name in offered if name in (protocol.JSON, protocol.MSGPACK)), None)
         self._websocket = websocket
-        self._trusted: bool = websocket.state.trusted
+        self.trusted: bool = websocket.state.trusted
+        self.greeted = False
         self._service = service
         self._config = service.config
-        pool = service.sessions.pool
-        unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
+        kept, unread, self._asked = (service.pool.share(trusted=self.trusted) for _ in range(3))
+        self.documents = Documents(self._config, kept)
         self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
-        self._rate = RateLimit(self._config.messages_per_s)
         self._fills: dict[str, _Running] = {}
-        self._session: Session | None = None
+        self._session = ""
         self._leaving: asyncio.Task[None] | None = None
         self._said_goodbye = False
 
     async def run(self) -> None:
         """Talk until one side ends the connection; requests without an answer are then cancelled."""
         await self._websocket.accept(self._subprotocol)
-        self._service.connections.add(self)
+        self._service.sessions.add(self)
         tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -181,25 +144,22 @@ class Conversation:
             for fill in list(self._fills.values()):
                 fill.ticket.cancel()
                 fill.following.cancel()
-            if self._session is not None:
-                self._service.sessions.detach(self._session, self)
+            self.documents.close_all()
             self._outbox.close()
             self._asked.give_back()
-            self._service.connections.discard(self)
+            self._service.sessions.discard(self)
             self._service.touch()
         for end in ends:
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | TimeoutError):
                 raise end
 
-    def leave(self, reason: str, *, finish: bool) -> None:
-        """Say goodbye and close. Before that, finish the running requests if ``finish``, else cancel them."""
+    def leave(self, reason: str) -> None:
+        """Say goodbye and close, once the running requests have ended."""
         if self._leaving is None:
-            self._leaving = asyncio.create_task(self._say_goodbye(reason, finish))
+            self._leaving = asyncio.create_task(self._say_goodbye(reason))
 
-    async def _say_goodbye(self, reason: str, finish: bool) -> None:
+    async def _say_goodbye(self, reason: str) -> None:
         for fill in list(self._fills.values()):
-            if not finish:
-                fill.ticket.cancel()
             await asyncio.wait([fill.following])
         self._said_goodbye = True
         self._send(Goodbye(reason))
@@ -224,7 +184,7 @@ class Conversation:
 
     async def _read(self) -> None:
         async with asyncio.timeout(self._config.head_timeout_s or None):
-            while self._session is None:
+            while not self.greeted:
                 await self._serve_next()
         while True:
             await self._serve_next()
@@ -237,54 +197,49 @@ class Conversation:
         if event["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(event.get("code", NORMAL))
         frame = event["text"] if event.get("text") is not None else event["bytes"]
-        async with self._service.turns.turn(trusted=self._trusted):
+        async with self._service.turns.turn(trusted=self.trusted):
             try:
                 message = protocol.decode_client(frame)
             except ServiceError as error:
                 return self._refuse_unread(error, protocol.addressed(frame))
-            if self._session is None:
+            if not self.greeted:
                 return self._greet(message)
-            await self._handle(message)
+            try:
+                self._serve(message)
+            except ServiceError as error:
+                if isinstance(message, Change | Open):  # after a missed change the text is not the client's
+                    self.documents.close(message.uri)
+                self._refuse(error, message)
 
     def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
-        if about.type in ("change", "open") and self._session is not None:  # the service has missed this text
-            self._documents.close(about.uri)
+        if about.type in ("change", "open"):  # the service has missed this text
+            self.documents.close(about.uri)
         self._refuse(error, about)
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
             return self._refuse(ServiceError("bad_message", "the first message must be hello"), message)
         try:
-            session, resumed = self._service.sessions.attach(message.session, self, trusted=self._trusted)
+            self._service.check_room(trusted=self.trusted)
         except ServiceError as error:
             return self._refuse(error)
-        self._session = session
-        documents, workspaces = session.documents.listed(), self._trusted and self._service.reads_workspaces
-        self._send(Welcome(session.id, SERVER, resumed=resumed, documents=documents, workspaces=workspaces))
-        log.info("session", client=message.client[:80], resumed=resumed)
-
-    async def _handle(self, message: ClientMessage) -> None:
-        try:
-            self._rate.check()
-            if isinstance(message, Change) and len(message.edits) > MANY_EDITS:
-                message = await asyncio.to_thread(self._documents.folded, message)
-            if self._session is not None and self._session.connection is self:  # else it goes on in another one
-                self._serve(message)
-        except ServiceError as error:
-            if isinstance(message, Change | Open):  # after a missed change the text no longer agrees with the client's
-                self._documents.close(message.uri)
-            self._refuse(error, message)
+        self.greeted = True
+        self._session = f"{self.trusted} {message.session[:MAX_SECRET] or secrets.token_urlsafe(16)}"
+        self._send(Welcome(SERVER, workspaces=self.trusted and self._service.reads_workspaces))
+        log.info("session", client=message.client[:80])
 
     def _serve(self, message: ClientMessage) -> None:
         match message:
             case Open():
-                self._check_workspace(message.workspace)
-                self._documents.open(message)
+                # Any user of this machine can connect and name any folder.
+                if message.workspace and not self.trusted:
+                    raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
+                self.documents.open(message)
                 self._service.retry()
             case Change():
-                self._documents.change(message)
+                self.documents.change(message)
             case Close(uri=uri):
-                self._documents.close(uri)
+                self.documents.close(uri)
                 self._stop_fills(uri, ServiceError("cancelled", "the document was closed"))
             case Infill():
                 self._infill(message)
@@ -299,15 +254,9 @@ class Conversation:
             case Hello():
                 raise ServiceError("bad_message", "hello was already sent")
 
-    @property
-    def _documents(self) -> Documents:
-        assert self._session is not None
-        return self._session.documents
-
     # --- filling
 
     def _infill(self, message: Infill) -> None:
-        assert self._session is not None
         if message.id in self._fills:
             raise ServiceError("bad_request", "a request with this id is already running")
         if len(message.regions) > self._config.max_regions:
@@ -319,14 +268,14 @@ class Conversation:
         num_bytes = _num_bytes(request)
         self._asked.take(num_bytes)
         try:
-            ticket = self._service.scheduler.submit(
+            ticket = self._service.model.submit(
                 Submission(
                     request,
-                    session=self._session.id,
+                    session=self._session,
                     document=message.uri,
                     snapshots=message.snapshots,
                     wait=message.wait,
-                    preferred=self._trusted,
+                    preferred=self.trusted,
                 )
             )
         except ServiceError:
@@ -340,10 +289,11 @@ class Conversation:
         """Send what becomes of a request, up to its one answer."""
         try:
             async for event in ticket.events():
+                await self._outbox.idle.wait()  # a slow reader gets the latest event of each kind
                 if isinstance(event, Snapshot):
                     self._send(Step(message.id, event))
                 else:
-                    self._send(Progress(message.id, event.state, event.place, event.fraction))
+                    self._send(Progress(message.id, event.state, event.fraction))
             self._send(Result(message.id, await ticket.result()))
         except ServiceError as error:
             self._refuse(error, message)
@@ -361,10 +311,9 @@ class Conversation:
 
     def _request(self, message: Infill) -> InfillRequest:
         """Return the engine's request. Raises ServiceError where a version or an edit is wrong."""
-        document = self._documents.get(message.uri, message.version)
-        self._check_workspace(document.workspace)  # the session may have been resumed by another client
+        document = self.documents.get(message.uri, message.version)
         return InfillRequest(
-            text=self._documents.edited(document, message.edits).decode(),
+            text=self.documents.edited(document, message.edits).decode(),
             regions=message.regions,
             task=message.task,
             path=document.path or document.uri,
@@ -375,11 +324,6 @@ class Conversation:
             diagnostics=message.diagnostics,
             signatures=message.signatures,
         )
-
-    def _check_workspace(self, workspace: str) -> None:
-        """Refuse a workspace to untrusted clients: any user of this machine can connect and name any folder."""
-        if workspace and not self._trusted:
-            raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
 
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
         refused(error, getattr(message, "type", "") or type(message).__name__.lower())

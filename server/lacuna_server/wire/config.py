@@ -189,7 +189,6 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     max_held_bytes: Annotated[
         Positive, meaning("memory that all clients together can occupy: documents, messages and texts of requests")
     ] = 512 * 1024 * 1024
-    messages_per_s: Annotated[Positive, meaning("messages of one client per second")] = 200
     ping_interval_s: Annotated[NotNegative, meaning("time between two pings to a client")] = 20.0
     ping_timeout_s: Annotated[NotNegative, meaning("time in which a client has to answer a ping")] = 20.0
     send_timeout_s: Annotated[NotNegative, meaning("time in which a client has to read an answer")] = 30.0
@@ -199,7 +198,6 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     body_timeout_s: Annotated[
         NotNegative, meaning("time in which the body of an HTTP request has to arrive; 0: any")
     ] = 30.0
-    resume_grace_s: Annotated[NotNegative, meaning("time for which a session outlives its connection")] = 120.0
 
     idle_exit_s: Annotated[
         NotNegative, meaning("the service ends after this long without use; 0: never; 1800 where a client starts it")

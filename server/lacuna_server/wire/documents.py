@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_model.text.lines import within_character
-from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import Change, Edit, Open, ServiceError
 
 RETRY_MS = 2000
 
@@ -59,8 +60,8 @@ class Share:
 
 # Bytes of memory that a document takes beside its text and names.
 OVERHEAD = 1024
-# The bytes of a piece while edits are applied.
-PIECE = 65_536
+# A change with more edits would hold up other clients; who makes one opens the document again.
+MAX_EDITS = 1000
 
 
 @dataclass(slots=True)
@@ -81,23 +82,16 @@ class ServiceDocument:
 
 
 class Documents:
-    """Open documents by uri: at most ``max_documents``, each of at most ``max_bytes``, all charged to ``share``."""
+    """Open documents by uri, whose number and sizes ``config`` limits, all charged to ``share``."""
 
-    def __init__(self, *, max_documents: int, max_bytes: int, share: Share) -> None:
+    def __init__(self, config: ServerConfig, share: Share) -> None:
         self._share = share
         self._documents: dict[str, ServiceDocument] = {}
-        self._max_documents = max_documents
-        self._max_bytes = max_bytes
+        self._max_documents = config.max_documents
+        self._max_bytes = config.max_document_bytes
 
     def __len__(self) -> int:
         return len(self._documents)
-
-    def listed(self) -> tuple[OpenDocument, ...]:
-        """Return the uri and version of every open document."""
-        return tuple(OpenDocument(document.uri, document.version) for document in self._documents.values())
-
-    def __contains__(self, uri: str) -> bool:
-        return uri in self._documents
 
     def open(self, opened: Open) -> None:
         """Open a document, or replace it. Raises ServiceError ``too_large`` or ``overloaded``."""
@@ -122,8 +116,7 @@ class Documents:
         try:
             if change.version <= document.version:
                 raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
-            apply(document.text, change.edits)
-            self._check_size(change.uri, len(document.text))
+            document.text = self.edited(document, change.edits)
             self._share.take(document.num_bytes - before)
         except ServiceError:
             del self._documents[change.uri]
@@ -136,19 +129,11 @@ class Documents:
 
         Raises ServiceError ``bad_request`` or ``too_large``.
         """
-        text = bytearray(document.text) if edits else document.text
-        apply(text, edits)
+        if len(edits) > MAX_EDITS:
+            raise ServiceError("bad_request", f"{len(edits)} edits, {MAX_EDITS} are allowed: open the document again")
+        text = apply(document.text, edits)
         self._check_size(document.uri, len(text))
         return text
-
-    def folded(self, change: Change) -> Change:
-        """Return a change with one edit that does the same, if no other change comes first; safe in a thread.
-
-        Raises ServiceError ``unknown_document`` or ``bad_request``.
-        """
-        old = self._find(change.uri).text
-        apply(new := bytearray(old), change.edits)
-        return Change(change.uri, change.version, (Edit(0, len(old), new.decode()),))
 
     def close(self, uri: str) -> None:
         """Close a document; does nothing where it is not open."""
@@ -177,54 +162,17 @@ class Documents:
             raise ServiceError("too_large", f"the document has {size} bytes, {self._max_bytes} are allowed")
 
 
-def apply(text: bytearray, edits: Sequence[Edit]) -> None:
-    """Apply edits to a text, one after the other, in time linear in the text and the edits.
+def apply(text: bytearray, edits: Sequence[Edit]) -> bytearray:
+    """Return a text after edits, applied one after the other.
 
-    Raises ServiceError ``bad_request``, and changes nothing, where an edit is out of range or splits a character.
+    Raises ServiceError ``bad_request`` where an edit is out of range or splits a character.
     """
-    pieces = _Pieces([text] if len(edits) <= 1 else _cut(text))
+    text = bytearray(text)
     for edit in edits:
-        pieces.replace(edit.start, edit.end, edit.text.encode())
-    if len(edits) > 1:
-        text[:] = bytearray().join(pieces.all)
-
-
-class _Pieces:
-    """A text in pieces, so that an edit moves no more than one piece."""
-
-    def __init__(self, pieces: list[bytearray]) -> None:
-        self.all = pieces
-        self._size = sum(map(len, pieces))
-        # The piece of the last edit, its index and its offset: the next edit is often near.
-        self._edited, self._index, self._base = bytearray(), 0, 0
-
-    def replace(self, start: int, end: int, new: bytes) -> None:
-        if not 0 <= start <= end <= self._size:
-            raise ServiceError("bad_request", f"edit {start}..{end} lies outside {self._size} bytes")
-        if len(self._edited) > 2 * PIECE:
-            self.all[self._index : self._index + 1] = _cut(self._edited)
-        self._edited = piece = self._seek(start, end)
-        for at in (start, end):
-            if within_character(piece, at - self._base):
+        if not 0 <= edit.start <= edit.end <= len(text):
+            raise ServiceError("bad_request", f"edit {edit.start}..{edit.end} lies outside {len(text)} bytes")
+        for at in (edit.start, edit.end):
+            if within_character(text, at):
                 raise ServiceError("bad_request", f"the edit's offset {at} lies within a character")
-        piece[start - self._base : end - self._base] = new
-        self._size += len(new) - (end - start)
-
-    def _seek(self, start: int, end: int) -> bytearray:
-        """Return the piece with the bytes at both offsets, which is made of several where it has to be."""
-        while start < self._base:
-            self._index -= 1
-            self._base -= len(self.all[self._index])
-        while start - self._base >= len(self.all[self._index]) and self._index + 1 < len(self.all):
-            self._base += len(self.all[self._index])
-            self._index += 1
-        piece, stop = self.all[self._index], self._index + 1
-        while end - self._base >= len(piece) and stop < len(self.all):
-            piece += self.all[stop]
-            stop += 1
-        del self.all[self._index + 1 : stop]
-        return piece
-
-
-def _cut(text: bytearray) -> list[bytearray]:
-    return [text[at : at + PIECE] for at in range(0, max(len(text), 1), PIECE)]
+        text[edit.start : edit.end] = edit.text.encode()
+    return text

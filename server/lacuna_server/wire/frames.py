@@ -5,7 +5,7 @@ A frame is the length of its body (four bytes, big-endian) and the body: one mes
 
 import asyncio
 import struct
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 
@@ -89,22 +89,12 @@ class Loading(Frame, frozen=True):
     detail: str
 
 
-class PassCost(NamedTuple):
-    """What a pass of a model takes: over so many ``rows``, of which the last are ``masks``."""
-
-    model: str
-    rows: int
-    masks: int
-    ms: float
-
-
 class Ready(Frame, frozen=True):
     """The engine is loaded; ``follows_edits`` and ``positions`` are those of :class:`.protocol.Status`."""
 
     model: str
     follows_edits: bool = False
     positions: int = 0
-    pass_costs: tuple[PassCost, ...] = ()
 
 
 class Failed(Frame, frozen=True):

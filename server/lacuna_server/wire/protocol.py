@@ -3,7 +3,7 @@
 A connection speaks one of two subprotocols, ``lacuna.v1.json`` (text frames) and ``lacuna.v1.msgpack`` (binary
 frames). Each frame holds one message: a map whose ``type`` names the message. The client sends ``hello`` first, and
 the server answers with ``welcome``. After that, the client may send any message at any time. All offsets are UTF-8
-byte offsets. The client chooses the ``id`` of a request, which must be unique in its session; every answer to the
+byte offsets. The client chooses the ``id`` of a request, which must be unique in its connection; every answer to the
 request has the same ``id``.
 """
 
@@ -36,7 +36,7 @@ ErrorCode = Literal[
     "forbidden",  # the ``Origin`` or ``Host`` header is not allowed
     "too_slow",  # the request was not received completely before the time limit
     "too_large",  # a message, document or request exceeds its size limit
-    "rate_limited",  # the client sends too many messages per second; retry after ``retry_after_ms``
+    "rate_limited",  # the user of a cluster requests more than the quota; retry after ``retry_after_ms``
     "overloaded",  # the queue, or the memory for all clients, is full; retry after ``retry_after_ms``
     "loading",  # the model is not loaded yet, and the request has ``wait`` set to false
     "unknown_document",  # the session has no open document with this ``uri``
@@ -74,9 +74,8 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 class Hello(Message, frozen=True):
     """Opens the connection.
 
-    ``client`` is the name of the client program, for the log. ``session`` is the id of an earlier session to resume
-    after a broken connection: its documents stay open for a while, but its requests were cancelled. "" starts a new
-    session.
+    ``client`` is the name of the client program, for the log. ``session`` is a secret that the client draws: what
+    was read for its documents stays in memory for a client that connects again with the same one, and opens them again.
     """
 
     client: str = ""
@@ -113,9 +112,9 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Change(Message, frozen=True):
     """Changes the open document ``uri``.
 
-    The ``edits`` turn the previous version into ``version``. They are applied in order, and the offsets of each edit
-    refer to the text after the edits before it. If the service refuses a change, it closes the document, because it no
-    longer knows the client's text. The client then has to open the document again.
+    The ``edits``, at most 1,000, turn the previous version into ``version``. They are applied in order, and the offsets
+    of each edit refer to the text after the edits before it. If the service refuses a change, it closes the document,
+    because it no longer knows the client's text. The client then has to open the document again.
     """
 
     uri: str
@@ -188,40 +187,27 @@ ClientMessage = Hello | Open | Change | Close | Infill | Cancel | Feedback | Get
 ModelState = Literal["loading", "ready", "failed", "restarting"]
 
 
-class OpenDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The document ``uri`` is open in the session and has this ``version``."""
-
-    uri: str
-    version: int
-
-
 class Welcome(Message, frozen=True):
     """Answers ``hello``.
 
-    ``session`` is the id with which the client can resume this session. ``server`` is the name and version of the
-    service, and ``protocol`` the version of this protocol. ``resumed`` says whether the session that ``hello`` named
-    still existed; if so, ``documents`` lists its open documents. If ``workspaces`` is false, the service reads no file
-    of this client's folders: what other files say can only come as ``snippets`` of ``infill``.
+    ``server`` is the name and version of the service, and ``protocol`` the version of this protocol. If ``workspaces``
+    is false, the service reads no file of this client's folders: what other files say can only come as ``snippets`` of
+    ``infill``.
     """
 
-    session: str
     server: str
     protocol: int = VERSION
-    resumed: bool = False
-    documents: tuple[OpenDocument, ...] = ()
     workspaces: bool = True
 
 
 class Progress(Message, frozen=True):
     """Says why request ``id`` has no answer yet.
 
-    In the ``state`` ``queued``, ``place`` requests come before it. In the state ``loading``, ``fraction`` (0..1) of the
-    model is loaded.
+    In the ``state`` ``loading``, ``fraction`` (0..1) of the model is loaded.
     """
 
     id: str
     state: Literal["queued", "loading", "running"]
-    place: int = 0
     fraction: float = 0.0
 
 

@@ -22,7 +22,6 @@ from lacuna_server.wire.frames import (
     Failed,
     FromWorker,
     Loading,
-    PassCost,
     Ready,
     Refused,
     Setup,
@@ -234,8 +233,7 @@ def _serve() -> None:
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    costs = tuple(PassCost(*cost) for cost in getattr(engine, "pass_costs", ()))
-    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0), costs))
+    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

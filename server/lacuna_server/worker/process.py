@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -15,9 +15,10 @@ import structlog
 
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Failed, PassCost, Ready, Setup, Submission, ToWorker
+from lacuna_server.wire.frames import Failed, Ready, Setup, Submission, ToWorker
 from lacuna_server.wire.protocol import Status
-from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
+from lacuna_server.worker.scheduler import Scheduler
+from lacuna_server.worker.tickets import Finished, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +69,6 @@ class WorkerProcess:
         self._num_ends = 0  # since the last process that was ready for ``calm_s``
         self._next_start = 0.0
         self.last_heard = time.monotonic()
-        self.num_crashes = 0
 
     @property
     def pid(self) -> int | None:
@@ -126,7 +126,6 @@ class WorkerProcess:
                 advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
                 tries = f"{failed_starts} times in a row"
                 return self._listener.failed(f"{detail} while it loaded the model, {tries}{advice}")
-            self.num_crashes += 1
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
             self._listener.crashed(detail, again)
             log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
@@ -193,10 +192,15 @@ class WorkerProcess:
         return self._process.returncode if self._process is not None else None
 
 
-class Submitter(Protocol):
-    """Takes requests."""
+class Model(Protocol):
+    """What fills the requests of a service; ``observers`` are told of every end."""
 
     observers: list[Callable[[Finished], None]]
+
+    @property
+    def reads_workspaces(self) -> bool:
+        """Whether it reads files of the folder that a request names as its workspace."""
+        ...
 
     def submit(self, submission: Submission) -> Ticket:
         """Queue a request. Raises ServiceError where it is refused."""
@@ -204,30 +208,6 @@ class Submitter(Protocol):
 
     def status(self) -> Status:
         """Return the state of model and queue."""
-        ...
-
-
-class Model(Protocol):
-    """What fills the requests of a service."""
-
-    @property
-    def reads_workspaces(self) -> bool:
-        """Whether it reads files of the folder that a request names as its workspace."""
-        ...
-
-    @property
-    def scheduler(self) -> Submitter:
-        """Takes the requests."""
-        ...
-
-    @property
-    def num_restarts(self) -> int:
-        """How often a model process was started again."""
-        ...
-
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded, where that is known here."""
         ...
 
     def start(self) -> None:
@@ -247,30 +227,16 @@ class Model(Protocol):
         ...
 
 
-class OwnModel:
+class OwnModel(Scheduler):
     """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
 
     reads_workspaces = True
 
     def __init__(self, config: ServerConfig) -> None:
-        self.scheduler = Scheduler(config)
-        self._worker = WorkerProcess(
-            msgspec.convert(config, Setup, from_attributes=True),
-            self.scheduler,
-            load_timeout_s=config.load_timeout_s,
-        )
-        self._timeout_s = config.worker_timeout_s
+        super().__init__(config)
+        setup = msgspec.convert(config, Setup, from_attributes=True)
+        self._worker = WorkerProcess(setup, self, load_timeout_s=config.load_timeout_s)
         self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def num_restarts(self) -> int:
-        """How often the worker process was started again."""
-        return self._worker.num_crashes
-
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded."""
-        return self.scheduler.pass_costs
 
     @property
     def pid(self) -> int | None:
@@ -279,19 +245,15 @@ class OwnModel:
 
     def start(self) -> None:
         """Start the worker and the watch over it."""
-        self.scheduler.attach(self._worker.send)
+        self.attach(self._worker.send)
         self._worker.start()
         self._watch = asyncio.create_task(self._watch_worker())
 
     def retry(self) -> None:
         """Try again to load a model that could not be loaded."""
-        if self.scheduler.status().state == "failed":
-            self.scheduler.again()
+        if self.status().state == "failed":
+            self.again()
             self._worker.start()
-
-    async def finish(self, grace_s: float) -> None:
-        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
-        await self.scheduler.close(grace_s)
 
     async def stop(self) -> None:
         """End the worker."""
@@ -303,7 +265,7 @@ class OwnModel:
         """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
         while True:
             await asyncio.sleep(WATCH_S)
-            silent_s = self.scheduler.silent_s(self._worker.last_heard)
-            if silent_s > self._timeout_s > 0:
+            silent_s = self.silent_s(self._worker.last_heard)
+            if silent_s > self._config.worker_timeout_s > 0:
                 self._worker.kill()
                 log.error("worker_stuck", silent_s=round(silent_s, 1))

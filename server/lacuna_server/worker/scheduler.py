@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -14,7 +14,6 @@ from lacuna_server.wire.frames import (
     Done,
     FromWorker,
     Loading,
-    PassCost,
     Ready,
     Refused,
     Start,
@@ -27,14 +26,7 @@ from lacuna_server.wire.frames import (
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.tickets import FairQueue, Finished, Ticket, Waiting, out_of_time, with_time_left
 
-__all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
-
-# The weight of the latest request in the mean service time, and the value of that mean before the first request.
-SMOOTHING = 0.2
-FIRST_SERVICE_S = 1.0
-SHORTEST_RETRY_MS = 100
-LOADING_RETRY_MS = 1000
-TELL_S = 0.1
+RETRY_MS = 1000
 # For so long after a preferred request a place is kept for the next one.
 RESERVED_S = 10.0
 
@@ -61,10 +53,7 @@ class Scheduler:
         self._restarts, self._restarted = 0, ""
         self._closing = False
         self._reserved_until = -math.inf
-        self._mean_service_s = FIRST_SERVICE_S
         self._empty = asyncio.Event()
-        self._telling: asyncio.TimerHandle | None = None
-        self._freeing: asyncio.TimerHandle | None = None
 
     def attach(self, send: Callable[[ToWorker], object]) -> None:
         """Use a worker, to which ``send`` sends. Call it once, before the first request.
@@ -105,11 +94,6 @@ class Scheduler:
             restarted=self._restarted,
         )
 
-    @property
-    def pass_costs(self) -> Sequence[PassCost]:
-        """What passes took when the model was loaded."""
-        return self._ready.pass_costs
-
     def silent_s(self, last_heard: float) -> float:
         """Return the seconds for which the worker has had work and sent nothing.
 
@@ -118,7 +102,7 @@ class Scheduler:
         begun = [ticket.started for ticket in self._running.values() if ticket.started is not None]
         return time.monotonic() - max(last_heard, min(begun)) if begun else 0.0
 
-    async def close(self, grace_s: float) -> None:
+    async def finish(self, grace_s: float) -> None:
         """Take no more requests. Refuse waiting ones with ``shutting_down``, running ones after ``grace_s`` seconds."""
         self._closing = True
         for ticket in list(self._queue):
@@ -175,53 +159,32 @@ class Scheduler:
             raise ServiceError("model_failed", self._detail)
         if self._state != "ready" and not wait:
             message = f"the model is being loaded ({self._fraction:.0%})"
-            raise ServiceError("loading", message, LOADING_RETRY_MS)
+            raise ServiceError("loading", message, RETRY_MS)
 
     def _check_room(self, session: str, *, preferred: bool) -> None:
         config = self._config
-        waiting, own = self._queue.num_waiting(preferred=preferred), len(self._queue.of_session(session))
-        if waiting < config.max_queued and own < config.max_queued_per_session:
-            return
-        # The estimated time, by the mean service time, until half of the waiting requests are served.
-        retry_ms = max(SHORTEST_RETRY_MS, round(self._mean_service_s * waiting / 2 * 1e3))
-        whose = f"{own} of them from this session" if waiting < config.max_queued else "which is the maximum"
-        raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", retry_ms)
+        waiting, own = self._queue.num_waiting(preferred=preferred), self._queue.num_of_session(session)
+        if waiting >= config.max_queued or own >= config.max_queued_per_session:
+            whose = f"{own} of them from this session" if waiting < config.max_queued else "which is the maximum"
+            raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", RETRY_MS)
 
     # --- dispatch
 
     def _dispatch(self) -> None:
-        """Give the worker as many requests as it has room for, and soon tell the others their place in the queue."""
+        """Give the worker as many requests as it has room for, and tell the others what they wait for."""
         while self._send is not None and self._state == "ready" and len(self._running) < self._config.max_active:
             busy = {running.key for running in self._running.values()}
             ticket = self._queue.take(busy, preferred_only=self._has_reserved_place())
             if ticket is None:
-                self._free_later()
                 break
             self._begin(ticket, self._send)
-        if self._telling is None and self._queue:
-            self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
+        for ticket in self._queue:
+            ticket.tell(Waiting("queued") if self._state == "ready" else Waiting("loading", self._fraction))
 
     def _has_reserved_place(self) -> bool:
         """Return whether the last free place at the worker is for preferred requests."""
         others = sum(not ticket.submission.preferred for ticket in self._running.values())
         return time.monotonic() < self._reserved_until and 0 < others >= self._config.max_active - 1
-
-    def _free_later(self) -> None:
-        """Look again once no place is kept any more, if that keeps a request waiting."""
-        if self._freeing is None and self._queue and self._has_reserved_place():
-            seconds = max(self._reserved_until - time.monotonic(), 0.0)
-            self._freeing = asyncio.get_running_loop().call_later(seconds, self._free)
-
-    def _free(self) -> None:
-        self._freeing = None
-        self._dispatch()
-
-    def _tell_places(self) -> None:
-        """Tell every waiting ticket its place: at most every ``TELL_S`` seconds, because one change may move all."""
-        self._telling = None
-        for place, ticket in enumerate(self._queue):
-            loading = Waiting("loading", place, self._fraction)
-            ticket.tell(Waiting("queued", place) if self._state == "ready" else loading)
 
     def _begin(self, ticket: Ticket, send: Callable[[ToWorker], object]) -> None:
         self._stop_timer(ticket)
@@ -257,8 +220,6 @@ class Scheduler:
         ticket = self._running.pop(message.id, None)
         if ticket is None:
             return
-        if ticket.request.writes:
-            self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
         if (why := self._dropped.pop(message.id, None)) is not None:
             self._observe(ticket, why, message)
         elif isinstance(message, Done):

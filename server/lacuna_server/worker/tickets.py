@@ -1,7 +1,6 @@
 """Tickets of requests, and the queue in which sessions take turns."""
 
 import asyncio
-import itertools
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Container, Iterator
@@ -16,13 +15,9 @@ from lacuna_server.wire.protocol import ServiceError
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Tells why a ticket has no answer yet.
-
-    ``place`` requests are before it in the queue; while the model is loading, ``fraction`` (0..1) of it is loaded.
-    """
+    """Tells why a ticket has no answer yet; while the model is loading, ``fraction`` (0..1) of it is loaded."""
 
     state: Literal["queued", "loading", "running"]
-    place: int = 0
     fraction: float = 0.0
 
 
@@ -154,29 +149,32 @@ class FairQueue:
     def __len__(self) -> int:
         return self.num_waiting(preferred=True) + self.num_waiting(preferred=False)
 
+    def __iter__(self) -> Iterator[Ticket]:
+        return (ticket for lines in (self._preferred, self._others) for line in lines.values() for ticket in line)
+
     def num_waiting(self, *, preferred: bool) -> int:
         """Return the number of tickets of preferred sessions, or of the others."""
-        return sum(map(len, self._sessions(preferred=preferred).values()))
+        return sum(map(len, self._lines(preferred=preferred).values()))
 
-    def of_session(self, session: str) -> tuple[Ticket, ...]:
-        """Return a session's tickets, oldest first."""
-        return (*self._preferred.get(session, ()), *self._others.get(session, ()))
+    def num_of_session(self, session: str) -> int:
+        """Return the number of a session's tickets."""
+        return len(self._preferred.get(session, ())) + len(self._others.get(session, ()))
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
         if not self._others:
             self._others_wait_since = time.monotonic()
-        self._sessions(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
+        self._lines(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
         """Remove a ticket; return False where it is not in the queue."""
-        sessions = self._sessions(preferred=ticket.submission.preferred)
-        line = sessions.get(ticket.submission.session, [])
+        lines = self._lines(preferred=ticket.submission.preferred)
+        line = lines.get(ticket.submission.session, [])
         if ticket not in line:
             return False
         line.remove(ticket)
         if not line:
-            del sessions[ticket.submission.session]
+            del lines[ticket.submission.session]
         return True
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
@@ -184,24 +182,18 @@ class FairQueue:
         kinds = (self._preferred,) if preferred_only else (self._preferred, self._others)
         if self._others and time.monotonic() - self._others_wait_since > PATIENCE_S:
             kinds = kinds[::-1]
-        for sessions in kinds:
-            for session, line in sessions.items():
+        for lines in kinds:
+            for session, line in lines.items():
                 for ticket in _newest_document_first(line):
                     if ticket.key not in busy:
-                        sessions.move_to_end(session)
+                        lines.move_to_end(session)
                         self.remove(ticket)
-                        if sessions is self._others:
+                        if lines is self._others:
                             self._others_wait_since = time.monotonic()
                         return ticket
         return None
 
-    def __iter__(self) -> Iterator[Ticket]:
-        """Iterate over all tickets in the order they would be taken if none were added and no key were busy."""
-        for sessions in (self._preferred, self._others):
-            for turn in itertools.zip_longest(*map(_newest_document_first, sessions.values())):
-                yield from (ticket for ticket in turn if ticket is not None)
-
-    def _sessions(self, *, preferred: bool) -> OrderedDict[str, list[Ticket]]:
+    def _lines(self, *, preferred: bool) -> OrderedDict[str, list[Ticket]]:
         return self._preferred if preferred else self._others
 
 

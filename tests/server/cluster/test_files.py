@@ -16,7 +16,7 @@ from lacuna_cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Status
-from lacuna_server.worker.scheduler import Finished
+from lacuna_server.worker.tickets import Finished
 
 SERVER = Path(__file__).parents[3] / "server"
 
@@ -28,10 +28,10 @@ class NoFleet:
 def metric_names() -> set[str]:
     """The names of all metrics that an ingress shows once something has happened."""
     ingress = Ingress("i", ServerConfig(), NoFleet(), ("m",))  # type: ignore[arg-type]
-    ingress._known.learn([EngineFigures("r", {"m": Status("m", "ready")}, 0, 0.1)])
+    ingress.service.model.learn([EngineFigures("r", {"m": Status("m", "ready")})])  # type: ignore[attr-defined]
     ingress._usage.ended("alice", "ok", FillStats())
     ingress._usage._refused.labels("alice").inc()
-    for observer in ingress.scheduler.observers:
+    for observer in ingress.service.model.observers:
         observer(Finished("ok", 0.1, 0.1, 1, FillStats()))
     families = text_string_to_metric_families(merged([("i", ingress.metrics())]).decode())
     return {sample.name for family in families for sample in family.samples}

@@ -9,9 +9,8 @@ import pytest
 from ray import serve
 
 from lacuna_cluster import fleet as module
-from lacuna_cluster import links
-from lacuna_cluster.fleet import Choices, RayFleet
-from lacuna_cluster.links import Answered, Ask, Declined, Listener, Loads, ReplicaAddress, Reply
+from lacuna_cluster.fleet import RayFleet
+from lacuna_cluster.links import Answered, Ask, Declined, Listener, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.frames import Submission
 
@@ -51,7 +50,8 @@ async def replica() -> AsyncIterator[Handle]:
 @pytest.fixture
 def fleet(replica: Handle, monkeypatch: pytest.MonkeyPatch) -> RayFleet:
     monkeypatch.setattr(serve, "get_deployment_handle", lambda name, app: None)
-    return RayFleet({"m": replica, "n": replica}, "app", kept_s=60.0)  # type: ignore[dict-item]
+    monkeypatch.setattr(module, "KEPT_S", 60.0)
+    return RayFleet({"m": replica, "n": replica}, "app")  # type: ignore[dict-item]
 
 
 async def asked(fleet: RayFleet, document: str, text: str = "text", model: str = "m") -> Reply:
@@ -74,42 +74,14 @@ async def test_after_a_refusal_the_router_is_asked_again(fleet: RayFleet, replic
     assert len(replica.asked) == 2
 
 
-HELD = ReplicaAddress("r", "127.0.0.1", 1, "secret")
-
-
-class Clock:
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(links, "time", clock)
-    monkeypatch.setattr(module, "LOADS", Loads())
-    return clock
-
-
-def test_a_choice_holds_for_a_moment_unless_its_replica_is_lost_and_few_are_kept(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+async def test_a_choice_holds_for_a_moment_and_few_are_kept(
+    fleet: RayFleet, replica: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = Choices(1.0)
-    assert chosen.known("a") is None
-    chosen.keep("a", HELD)
-    clock.now += 0.99
-    assert chosen.known("a") == HELD
-    assert chosen.known("b") is None
-    module.LOADS.lost("r")
-    assert chosen.known("a") is None
-    module.LOADS.found("r")
-    assert chosen.known("a") == HELD
-    clock.now += 0.01
-    assert chosen.known("a") is None
     monkeypatch.setattr(module, "MAX_CHOICES", 3)
-    for document in range(10):
-        chosen.keep(document, HELD)
-        assert chosen.known(document) == HELD
-    assert sum(chosen.known(document) is not None for document in range(10)) <= 3
+    for number in range(10):
+        assert isinstance(await asked(fleet, str(number)), Answered)
+    assert len(fleet._chosen) <= 3
+    monkeypatch.setattr(module, "KEPT_S", 0.0)
+    for _ in range(2):
+        assert isinstance(await asked(fleet, "new"), Answered)
+    assert len(replica.asked) == 12

@@ -36,11 +36,6 @@ def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:
     loads.reported("a", 0)  # an older figure than what is under way
     assert (loads.of("a"), loads.of("b")) == (1, 0)
     loads.reported("a", 3)
-    loads.keep_only({"b"})  # it has gone, and is forgotten once its requests have ended
-    assert loads.of("a") == 1
-    loads.end("a")
-    loads.keep_only({"b"})
-    assert loads.of("a") == 0
 
 
 def test_a_replica_is_lost_for_a_while_or_until_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ from tests.server.scripted.scripted_engine import expected
 from tests.server.service.test_websocket import (  # noqa: F401 (a cluster speaks the same protocol)
     test_a_document_is_opened_changed_and_filled,
     test_a_newer_request_supersedes_the_older_one_or_waits_for_it,
-    test_a_session_continues_in_another_connection,
     test_a_slow_reader_loses_no_answer,
     test_an_unreadable_change_is_refused_and_closes_the_document,
     test_cancelled_work_stops_within_one_step,

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_cluster import remote_scheduler
-from lacuna_cluster.links import Answered, Ask, Declined, Reply, Shown, Told, Unreachable
+from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told, Unreachable
 from lacuna_cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_cluster.users import CALLER, Caller, Usage, User
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
@@ -33,10 +33,6 @@ class Engines:
     scripts: list[Callable[[Ask], Script]] = field(default_factory=list)
     asked: list[Ask] = field(default_factory=list)
     left: int = 0
-    state: Any = "ready"
-
-    def status(self) -> Status:
-        return Status("m", self.state)
 
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         self.asked.append(ask)
@@ -53,8 +49,13 @@ class Engines:
             self.left += 1
 
 
-def scheduler(engines: Engines, users: dict[str, User] | None = None, **config: Any) -> RemoteScheduler:
-    return RemoteScheduler(ServerConfig(**config), engines, Usage(users or {}, CollectorRegistry()))
+def scheduler(
+    engines: Engines, users: dict[str, User] | None = None, state: Any = "ready", **config: Any
+) -> RemoteScheduler:
+    usage = Usage(users or {}, CollectorRegistry())
+    remote = RemoteScheduler(ServerConfig(**config), engines, ("m",), usage)  # type: ignore[arg-type]
+    remote.learn([EngineFigures("r", {"m": Status("m", state)})])
+    return remote
 
 
 def request(text: str = "text", deadline_ms: int = 0, **more: Any) -> InfillRequest:
@@ -74,11 +75,11 @@ async def code(ticket: Any) -> str:
 
 async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
     snapshot = Snapshot(1, ("x",), ())
-    engines = Engines([lambda ask: [Told(1, Waiting("queued", 2)), Shown(1, snapshot), answered(ask)]])
+    engines = Engines([lambda ask: [Told(1, Waiting("queued")), Shown(1, snapshot), answered(ask)]])
     remote, finished = scheduler(engines), list[Finished]()
     remote.observers.append(finished.append)
     ticket = remote.submit(Submission(request(), "s", "d", snapshots=True))
-    assert [event async for event in ticket.events()] == [Waiting("queued", 2), snapshot]
+    assert [event async for event in ticket.events()] == [Waiting("queued"), snapshot]
     assert (await ticket.result()).fills == (expected("text", 0),)
     await asyncio.sleep(0)
     (one,) = finished
@@ -159,11 +160,11 @@ async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_
     with pytest.raises(ServiceError) as many:
         full.submit(Submission(request(), "s", "d"))
     full.submit(Submission(request(), "t", "d"))
-    early = scheduler(Engines(state="loading"))
+    early = scheduler(Engines(), state="loading")
     with pytest.raises(ServiceError) as loading:
         early.submit(Submission(request(), "s", "d", wait=False))
     patient = early.submit(Submission(request(), "s", "d"))
     assert [event.state async for event in patient.events()] == ["loading"]
     codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
     assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
-    await full.close(0.0)
+    await full.finish(0.0)

@@ -40,20 +40,18 @@ async def replies(held: HeldModel, question: Ask) -> list[Reply]:
 async def test_a_question_is_answered_with_steps_if_it_asks_for_them() -> None:
     async with replica() as one:
         held = await one.hold("small")
-        (answer,) = await replies(held, ask("text"))
+        *told, answer = await replies(held, ask("text"))
+        assert [reply.waiting.state for reply in told if isinstance(reply, Told)] == ["running"]
         assert isinstance(answer, Answered)
         assert (answer.id, answer.result.fills, answer.steps) == (7, (expected("text", 0),), 1)
         heard = await replies(held, ask("text", steps=3, step_s=0.02, snapshots=True))
         assert [reply.snapshot.step for reply in heard if isinstance(reply, Shown)] == [1, 2, 3]
-        slow = await replies(held, ask("text", steps=3, step_s=0.05))
-        assert [reply.waiting.state for reply in slow if isinstance(reply, Told)] == ["running"]
-        assert 0 < one.figures().first_snapshot_s < 5
 
 
 async def test_refusals_and_crashes_are_told() -> None:
     async with replica(max_queued=1, max_active=1, max_queued_per_session=1) as one:
         held = await one.hold("small")
-        (refused,) = await replies(held, ask("REFUSE"))
+        *_, refused = await replies(held, ask("REFUSE"))
         assert isinstance(refused, Declined)
         assert refused.code == "bad_request"
         running = [
@@ -71,7 +69,7 @@ async def test_refusals_and_crashes_are_told() -> None:
         *_, crashed = await replies(held, ask("CRASH"))
         assert isinstance(crashed, Declined)
         assert crashed.code == "worker_crashed"
-        assert one.figures().restarts == 1
+        assert one.figures().statuses["small"].restarts == 1
 
 
 async def test_several_models_are_held_until_they_are_unloaded() -> None:
@@ -84,6 +82,6 @@ async def test_several_models_are_held_until_they_are_unloaded() -> None:
         (declined,) = await replies(small, ask("text"))
         assert isinstance(declined, Declined)
         assert declined.code == "shutting_down"
-        assert isinstance((await replies(large, ask("text")))[0], Answered)
+        assert isinstance((await replies(large, ask("text")))[-1], Answered)
         with pytest.raises(ModelLoadError, match="no model 'other' is served here"):
             await one.hold("other")

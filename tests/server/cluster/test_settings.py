@@ -1,44 +1,22 @@
-import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lacuna_cluster import settings
 from lacuna_server.wire.config import ConfigError
 
 
-@given(ongoing=st.floats(0, 100), now=st.integers(1, 20), per_replica=st.floats(0.5, 8), first=st.floats(0, 5))
-def test_no_replica_has_more_than_its_requests_and_slow_first_steps_add_one(
-    ongoing: float, now: int, per_replica: float, first: float
+@pytest.mark.parametrize(
+    ("requests", "number"), [({"a": 3, "b": 2}, 3), ({"a": 30, "b": 20}, 4), ({}, 1), (None, 1)], ids=str
+)
+def test_there_are_as_many_replicas_as_the_requests_need_within_the_bounds(
+    requests: dict[str, float] | None, number: int
 ) -> None:
-    number = settings.wanted(ongoing, now, per_replica, first, 1.0)
-    # A quotient that is too small for a float needs no replica.
-    assert number * per_replica >= ongoing * (1 - 1e-9) - sys.float_info.min
-    if first > 1:
-        assert number > now
-    if 0.5 <= first <= 1:
-        assert number >= now
-
-
-def context(requests: dict[str, float], first: dict[str, float], now: int = 2) -> Any:
-    return SimpleNamespace(
-        aggregated_metrics={settings.REQUESTS: requests, settings.FIRST_SNAPSHOT: first},
-        current_num_replicas=now,
-        capacity_adjusted_min_replicas=1,
-        capacity_adjusted_max_replicas=4,
-    )
-
-
-def test_the_policy_reads_what_replicas_report_and_keeps_the_bounds() -> None:
-    policy = settings.ByWaiting(per_replica=2.0, limit_s=1.0)
-    assert policy(context({"a": 3, "b": 2}, {"a": 0.1}))[0] == 3
-    assert policy(context({"a": 30, "b": 20}, {"a": 0.1}))[0] == 4
-    assert policy(context({}, {}))[0] == 1
-    assert policy(context({"a": 1}, {"a": 1.5, "b": 0.9}))[0] == 3
-    assert policy(SimpleNamespace(**(vars(context({}, {})) | {"aggregated_metrics": None})))[0] == 1
+    metrics = {settings.REQUESTS: requests} if requests is not None else None
+    bounds = {"capacity_adjusted_min_replicas": 1, "capacity_adjusted_max_replicas": 4}
+    context: Any = SimpleNamespace(aggregated_metrics=metrics, **bounds)
+    assert settings.ByRequests(per_replica=2.0)(context)[0] == number
 
 
 @pytest.mark.parametrize(

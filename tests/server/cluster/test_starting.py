@@ -8,21 +8,12 @@ from typing import Any
 
 import pytest
 import ray
-from ray import serve
-from ray.exceptions import RayError
 
 from lacuna_cluster import settings, starting
 from lacuna_cluster.starting import ClusterError
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import ConfigError
 
 SLEEP = "import time; time.sleep(60)"
-
-
-def test_a_taken_port_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        monkeypatch.setattr(starting, "PORTS", [listener.getsockname()[1]])
-        with pytest.raises(OSError, match="no port is free"):
-            starting.free_port()
 
 
 def test_haproxy_of_this_folder_and_what_starts_it_again_and_again_are_ended(
@@ -132,21 +123,6 @@ def test_a_cluster_that_cannot_be_joined_is_one_line(
     assert str(caught.value).startswith(f"the Ray cluster at {address} ")
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("step", ["start", "run"])
-def test_a_process_of_ray_serve_that_dies_is_one_line(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(*arguments: Any, **options: Any) -> None:
-        raise RayError("of many\nlines: killed by `ray.kill`")
-
-    for name in ("start", "run", "delete", "shutdown"):
-        monkeypatch.setattr(serve, name, die if name == step else lambda *arguments, **options: None)
-    one_line = "Ray Serve does not (start|deploy the application): lines: killed by `ray.kill`"
-    with (
-        pytest.raises(ClusterError, match=f"^{one_line}$"),
-        starting._served(settings.read({}), ServerConfig(), 1, ends_with_us=True),
-    ):
-        starting._deploy(None)
 
 
 def test_replicas_that_no_node_can_hold_are_refused() -> None:

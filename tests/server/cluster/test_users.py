@@ -94,13 +94,3 @@ def test_a_quota_holds_for_a_minute_and_over_all_ingresses(clock: Clock) -> None
     clock.now += 15
     one.learn([other.figures("other")])
     one.admit("alice")
-
-
-def test_what_another_ingress_counted_in_an_earlier_minute_is_not_counted(clock: Clock) -> None:
-    one, other = Usage(USERS, CollectorRegistry()), Usage(USERS, CollectorRegistry())
-    for _ in range(3):
-        other.admit("alice")
-    late = other.figures("other")
-    clock.now += 60
-    one.learn([late])
-    one.admit("alice")

@@ -1,9 +1,10 @@
+import asyncio
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from structlog.testing import capture_logs
 from tests.server.worker.test_streams import full_pipe
 
@@ -23,27 +24,22 @@ raise SystemExit(7)
 """
 
 
-def test_a_terminal_is_given_a_link_and_the_way_to_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    running.greet("http://127.0.0.1:8377", ServerConfig())
-    shown = capsys.readouterr().err
-    assert "\x1b]8;" in shown
-    assert ";http://127.0.0.1:8377/\x1b\\" in shown
-    assert "(Ctrl-C stops)" in shown
-    running.greet("http://127.0.0.1:8377", ServerConfig(token="secret"))
-    shown = capsys.readouterr().err
-    assert "?token=" in shown
-    assert "secret" not in shown
-
-
 def test_an_address_without_tls_is_a_warning() -> None:
     with capture_logs() as lines:
         for host in ("127.0.0.1", "0.0.0.0"):
             running.announce(f"http://{host}:1", ServerConfig(host=host, token="t"))
     assert [line["host"] for line in lines if line["event"] == "unencrypted"] == ["0.0.0.0"]
+
+
+async def test_a_signal_that_came_before_the_service_ran_ends_it() -> None:
+    """What its first handler raises is lost where it comes in the middle of an import."""
+    kept = {number: signal.getsignal(number) for number in running.ENDING}
+    try:
+        with running._signals(asyncio.get_running_loop(), ["SIGTERM"]) as asked:
+            assert asked.get_nowait() == "SIGTERM"
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def test_the_program_does_not_wait_for_a_pipe_that_nobody_reads() -> None:

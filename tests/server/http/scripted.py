@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -15,9 +14,9 @@ from tests.server.live_service import listening
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
-from lacuna_server.service.own_first import Turns
+from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import PassCost, Submission
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError, Status
 
 STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
@@ -31,7 +30,7 @@ def snapshots(text: str) -> Iterator[Snapshot]:
             SlotView(token, "committed" if at < step else "draft", 1.0 if at < step else 0.5)
             for at, token in enumerate(tokens)
         )
-        yield Snapshot(step + 1, (text,), (slots,), nfe=step + 1)
+        yield Snapshot(step + 1, (text,), (slots,), nfe=step + 1, context_tokens=20)
 
 
 @dataclass
@@ -79,7 +78,7 @@ class ScriptedTicket:
         self.cancelled = not self.finished
 
 
-class ScriptedScheduler:
+class ScriptedModel:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.observers: list[Any] = []
@@ -91,30 +90,15 @@ class ScriptedScheduler:
         self.script.tickets.append(ScriptedTicket(self.script, submission))
         return self.script.tickets[-1]
 
-
-class ScriptedService:
-    """The part of the service that the routes use."""
-
-    def __init__(self, script: Script, config: ServerConfig) -> None:
-        self.config = config
-        self.scheduler = ScriptedScheduler(script)
-        self.feedback: dict[str, int] = {}
-        self.model = SimpleNamespace(num_restarts=0, pass_costs=[PassCost("qwen", 8, 7, 2.5)])
-        self.turns = Turns()
-
-    def touch(self) -> None:
-        pass
+    def status(self) -> Status:
+        return Status("scripted", self.script.state, 0.5, positions=self.script.positions)
 
     def retry(self) -> None:
-        self.scheduler.script.retries += 1
-
-    def status(self) -> Status:
-        script = self.scheduler.script
-        return Status("scripted", script.state, 0.5, positions=script.positions)
+        self.script.retries += 1
 
 
 def application(script: Script, **config: Any) -> Starlette:
-    return build(ScriptedService(script, ServerConfig(model="scripted", **config)))
+    return build(Service(ServerConfig(model="scripted", **config), ScriptedModel(script)))  # type: ignore[arg-type]
 
 
 @asynccontextmanager

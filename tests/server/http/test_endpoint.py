@@ -52,6 +52,7 @@ async def test_a_stop_string_ends_the_work() -> None:
         answer = (await client.post("/v1/completions", json=ASKED | {"stop": ["\n\n"]})).json()
         streamed = (await client.post("/v1/completions", json=ASKED | {"stop": ["\n\n"], "stream": True})).text
     assert (answer["choices"][0]["text"], answer["choices"][0]["finish_reason"]) == ("x = 1", "stop")
+    assert answer["usage"]["prompt_tokens"] == 20
     assert "x = 1" in streamed
     assert "y = 2" not in streamed
     assert all(ticket.cancelled for ticket in script.tickets)

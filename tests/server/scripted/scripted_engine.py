@@ -2,9 +2,9 @@
 
 A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identifies the text that it was made for. For
 a text with ``READ``, the fill is the content of the workspace's file ``private``, for one with ``QUOTE`` the paths of
-the request's snippets, and for one with ``COPY`` the text itself. A text can also cause a fault:
-``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at every step, ``REFUSE`` and
-``FAULT`` raise errors, and ``HUGE`` allocates more than there is.
+the request's snippets, for one with ``NAME`` what names its document in a cache, and for one with ``COPY`` the text. A
+text can also cause a fault: ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at
+every step, ``REFUSE`` and ``FAULT`` raise errors, and ``HUGE`` allocates more than there is.
 """
 
 import hashlib
@@ -45,11 +45,11 @@ class ScriptedEngine:
         assert document not in self._running, "two fills of one document at the same time"
         self._running.add(document)
         try:
-            return (yield from self._steps(request))
+            return (yield from self._steps(request, document))
         finally:
             self._running.remove(document)
 
-    def _steps(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
+    def _steps(self, request: InfillRequest, document: str) -> Generator[Snapshot, None, InfillResult]:
         text, began = request.text, time.monotonic()
         if "CRASH" in text:
             os._exit(9)
@@ -71,6 +71,8 @@ class ScriptedEngine:
         if "READ" in text:
             workspace = request.workspace
             fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
+        if "NAME" in text:
+            fills = (expected(document, 0),) * len(fills)
         if "COPY" in text:
             fills = (text,) * len(fills)
         if "QUOTE" in text:

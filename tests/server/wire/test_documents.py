@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.wire.documents import PIECE, Documents, Pool, apply
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.documents import Documents, Pool
 from lacuna_server.wire.protocol import Change, Edit, Open, ServiceError
 
 
@@ -49,7 +50,7 @@ edits = st.tuples(st.integers(0, 40), st.integers(0, 40), st.text(max_size=30))
 @given(st.lists(st.one_of(st.tuples(st.sampled_from("abc"), st.text(max_size=40)), edits, st.sampled_from("abc"))))
 def test_documents_give_back_the_memory_that_they_took(steps: list[object]) -> None:
     pool = Pool(8000)
-    documents = Documents(max_documents=2, max_bytes=60, share=pool.share(trusted=True))
+    documents = Documents(ServerConfig(max_documents=2, max_document_bytes=60), pool.share(trusted=True))
     for version, step in enumerate(steps, 1):
         try:
             match step:
@@ -71,7 +72,7 @@ URI = "file:///a.py"
 
 
 def documents(text: str = "größe = 1\n", version: int = 1) -> Documents:
-    opened = Documents(max_documents=2, max_bytes=40, share=Pool(sys.maxsize).share())
+    opened = Documents(ServerConfig(max_documents=2, max_document_bytes=40), Pool(sys.maxsize).share())
     opened.open(Open(URI, text, version, "/a.py", "python"))
     return opened
 
@@ -95,31 +96,6 @@ def test_the_limits_for_documents_are_enforced() -> None:
     opened.close("file:///b.py")
     opened.open(Open("file:///d.py", ""))
     assert len(opened) == 2
-
-
-def test_edits_across_a_long_text_are_applied_in_order() -> None:
-    """Far apart, near, across many pieces, and at their borders; each moves a piece of the text and not all of it."""
-    text = bytearray("aé" * PIECE, "utf-8")
-    edits = [Edit(at, at, "x") for at in range(0, 600, 3)]
-    edits += [Edit(at, at + 3, "ü") for at in range(PIECE - 1, 2 * PIECE, PIECE // 8) if at % 3 == 0]
-    edits += [Edit(0, 0, "0") if number % 2 else Edit(3 * PIECE, 3 * PIECE + 1, "") for number in range(999)]
-    edits += [Edit(1, 3 * PIECE + 1, "y" * 3 * PIECE), Edit(PIECE, PIECE + 1, ""), Edit(2, 2 * PIECE, "")]
-    plain = bytes(text)
-    done = []
-    for edit in edits:
-        if not any(at < len(text) and text[at] & 0xC0 == 0x80 for at in (edit.start, edit.end)):
-            text[edit.start : edit.end] = edit.text.encode()
-            done.append(edit)
-    assert len(done) > 500
-    apply(edited := bytearray(plain), done)
-    assert edited == text
-    with pytest.raises(ServiceError, match="lies within a character"):
-        apply(edited, [Edit(0, 0, "x"), Edit(len(text) - 1, len(text), "")])
-    assert edited == text
-    opened = Documents(max_documents=1, max_bytes=10 * PIECE, share=Pool(sys.maxsize).share())
-    opened.open(Open(URI, plain.decode(), 1))
-    opened.change(opened.folded(Change(URI, 2, tuple(done))))
-    assert opened.get(URI, 2).text == text
 
 
 EDITS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.text(max_size=3)), max_size=4)

@@ -1,6 +1,4 @@
 import queue
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -116,40 +114,3 @@ def test_a_fault_ends_its_own_request_only_and_a_refusal_says_its_reason_without
     log = capfd.readouterr().err
     assert "secret" not in log  # the log has no code unless the setup allows it
     assert not message or ("Traceback" not in log and 'File "' not in log)
-
-
-def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "IDLE_S", 0.01)
-    given_back: list[int] = []
-    pipe = Pipe(start(1))
-
-    def give_back() -> None:
-        given_back.append(len([message for message in pipe.said if isinstance(message, Done)]))
-        pipe.put(start(2))  # a request that arrives in the meantime is answered afterwards
-
-    monkeypatch.setattr(worker.machine, "give_back_freed", give_back)
-    said = pipe.run(endings=2)
-    assert given_back == [1]
-    assert [message.id for message in said if isinstance(message, Done)] == [1, 2]
-
-
-def test_a_worker_tells_that_it_loads_torch_before_it_does() -> None:
-    """The import takes seconds, in which a client would know nothing."""
-    code = """
-import sys
-from lacuna_server.worker.main import load_engine
-from lacuna_server.wire.frames import Setup
-
-class Told(Exception):
-    pass
-
-def report(fraction, detail):
-    raise Told(f"{detail}: {'torch' in sys.modules}")
-
-try:
-    load_engine(Setup("", "m", 0, "", "auto", 1, log_code=False), report)
-except Told as told:
-    print(told)
-"""
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "loading torch: False\n"

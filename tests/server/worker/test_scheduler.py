@@ -6,8 +6,8 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker import scheduler
-from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
+from lacuna_server.worker.scheduler import Scheduler
+from lacuna_server.worker.tickets import Finished, Ticket, Waiting
 
 
 class FakeWorker:
@@ -105,30 +105,6 @@ async def test_a_place_is_kept_while_preferred_requests_come() -> None:
     assert bench.worker.texts == ["a", "b", "p", "q", "c"]
 
 
-async def test_a_place_that_was_kept_is_given_away_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "RESERVED_S", 0.05)
-    bench = Bench(max_active=2)
-    bench.done(bench.submit("p", preferred=True))
-    bench.submit("a", session="a")
-    bench.submit("b", session="b")
-    assert bench.worker.texts == ["p", "a"]
-    async with asyncio.timeout(10):
-        while bench.worker.texts != ["p", "a", "b"]:
-            await asyncio.sleep(0.01)
-
-
-async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> None:
-    bench = Bench(max_active=1, max_queued=4)
-    for _ in range(30):
-        bench.done(bench.submit("quick"), busy_s=0.4)
-    for i in range(5):
-        bench.submit(str(i), session=str(i))
-    with pytest.raises(ServiceError, match="4 requests") as caught:
-        bench.submit("one too many")
-    assert caught.value.code == "overloaded"
-    assert caught.value.retry_after_ms == pytest.approx(800, rel=0.01)  # half of the queue at 0.4 s each
-
-
 async def test_events_report_the_queue_position_and_only_the_latest_step() -> None:
     bench = Bench(max_active=1)
     running = bench.submit("running")
@@ -142,14 +118,14 @@ async def test_events_report_the_queue_position_and_only_the_latest_step() -> No
             events.append(event)
 
     following = asyncio.create_task(follow())
-    await asyncio.sleep(2 * TELL_S)
+    await asyncio.sleep(0.05)
     bench.done(running)
     bench.done(next(iter(bench.scheduler._running.values())))
     for step in range(5):
         bench.scheduler.heard(Stepped(ticket.id, Snapshot(step, (), ())))
     bench.done(ticket)
     await following
-    assert events == [Waiting("queued", 1), Waiting("running"), Snapshot(4, (), ())]
+    assert events == [Waiting("queued"), Waiting("running"), Snapshot(4, (), ())]
 
 
 async def test_the_deadline_counts_from_submission() -> None:

@@ -108,7 +108,13 @@ def progress(snapshot: Snapshot) -> float:
 
 
 def _stats(snapshot: Snapshot) -> FillStats:
-    return FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
+    return FillStats(
+        nfe=snapshot.nfe,
+        steps=snapshot.step,
+        tokens=_committed(snapshot),
+        context_tokens=snapshot.context_tokens,
+        cached_tokens=snapshot.cached_tokens,
+    )
 
 
 def _committed(snapshot: Snapshot) -> int:

@@ -40,7 +40,6 @@ class TextRequest(GapRequest, frozen=True, kw_only=True):
     """The body of a text completion."""
 
     stream_options: StreamOptions | None = None
-    echo: bool | None = None
 
     def window(self) -> Window | None:
         """Return the window that the prompt of a next-edit model asks to write anew; None for other prompts."""
@@ -48,9 +47,7 @@ class TextRequest(GapRequest, frozen=True, kw_only=True):
 
     def at_cursor(self, window: Window) -> Question:
         """Return the question for the text at the cursor of a window, which no stop string cuts."""
-        self.no_form(why := "the answer is a window of the file")
-        if self.echo:
-            raise FieldError("echo", f"{why}; leave the field out")
+        self.no_form("the answer is a window of the file")
         return replace(
             self.question(
                 window.before + window.current[: window.cursor],
@@ -94,8 +91,6 @@ class TextExchange:
         self.question = body.gap() if self._window is None else body.at_cursor(self._window)
         self.ready = NOTHING if self.question.is_warm_up else self._followed()
         self.stream = bool(body.stream)
-        self._echoed = only(body.prompt) if body.echo else ""
-        self._unsent = self._echoed
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._stamp = Stamp.new("cmpl", model)
         self._deltas = Deltas(self.question.stop)
@@ -115,36 +110,25 @@ class TextExchange:
 
     def reply(self, answer: Answer) -> Body:
         """Return all fills, best first."""
-        texts = (self._echoed + text for text in self._texts(answer))
-        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(texts)]
+        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(self._texts(answer))]
         return self._reply(choices, Usage.of(answer))
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
         """Yield the text of the first fill that has become final."""
         if self._window is None and (text := self._deltas.after(snapshot)):
-            yield self._reply([TextChoice(0, self._begun() + text)])
+            yield self._reply([TextChoice(0, text)])
 
     def last(self, answer: Answer) -> Iterable[Body]:
         """Yield the rest of the first fill, the other fills, and, if asked for, the usage."""
         first, *others = self._texts(answer)
-        echoed, rest = self._echoed, self._begun() + self._deltas.last(first)
-        for index, text in enumerate([rest, *(echoed + text for text in others)]):
+        for index, text in enumerate([self._deltas.last(first), *others]):
             yield self._reply([TextChoice(index, text, answer.finish)])
         if self._with_usage:
             yield self._reply([], Usage.of(answer))
 
-    def _begun(self) -> str:
-        """Return what comes before the first piece of text: the prompt, where the client wants its echo."""
-        begun, self._unsent = self._unsent, ""
-        return begun
-
     def _reply(self, choices: list[TextChoice], usage: Usage | None = None) -> TextReply:
         stamp = self._stamp
         return TextReply(id=stamp.id, created=stamp.created, model=stamp.model, choices=choices, usage=usage)
-
-
-# The types of parts that are text, in the two generations of OpenAI's API.
-TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -152,27 +136,23 @@ class Part(msgspec.Struct, frozen=True):
 
     type: str
     text: str = ""
-    refusal: str = ""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message of a chat; one with ``prefix`` would be the beginning of the answer."""
+    """One message of a chat."""
 
     role: str
     content: str | list[Part] | None = None
-    prefix: bool | None = None
 
     @property
     def text(self) -> str:
-        """The text of all parts. Raises FieldError where a part is no text, such as an image, and for a prefix."""
-        if self.prefix:
-            raise FieldError("messages", "an answer has no prefix; leave the field out")
+        """The text of all parts. Raises FieldError where a part is no text, such as an image."""
         if not isinstance(self.content, list):
             return self.content or ""
         for part in self.content:
-            if part.type not in TEXTS:
+            if part.type != "text":
                 raise FieldError("messages", f"a part is {part.type[:40]!r}; the model reads text only")
-        return "".join(part.text or part.refusal for part in self.content)
+        return "".join(part.text for part in self.content)
 
 
 class AssistantText(msgspec.Struct, frozen=True):

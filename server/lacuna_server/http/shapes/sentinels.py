@@ -11,35 +11,21 @@ from dataclasses import dataclass
 from lacuna_model.core.params import Snippet
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Patterns of one family's sentinels. Text after the ``middle`` sentinel continues the prefix."""
-
-    name: str
-    prefix: str
-    suffix: str
-    middle: str
-
-    @property
-    def marks(self) -> tuple[str, str]:
-        """The plain texts of prefix and suffix sentinel; searching for them is a hundred times as fast as matching."""
-        prefix, suffix = (re.sub(r"\\A|\\(.)| \?", r"\1", pattern) for pattern in (self.prefix, self.suffix))
-        return prefix, suffix
-
-    def pattern(self) -> re.Pattern[str]:
-        """Return a pattern for the family's sentinels, each in a group of its name."""
-        return re.compile(f"(?P<prefix>{self.prefix})|(?P<suffix>{self.suffix})|(?P<middle>{self.middle})")
+def _family(prefix: str, suffix: str, middle: str) -> tuple[tuple[str, str], re.Pattern[str]]:
+    """Return the plain texts of prefix and suffix sentinel, which are found fast, and a pattern with named groups."""
+    first, second = (re.sub(r"\\A|\\(.)| \?", r"\1", pattern) for pattern in (prefix, suffix))
+    return (first, second), re.compile(f"(?P<prefix>{prefix})|(?P<suffix>{suffix})|(?P<middle>{middle})")
 
 
+# The sentinels of each family of models. Text after the middle one continues the prefix.
 FAMILIES = (
-    Family("qwen", r"<\|fim_prefix\|>", r"<\|fim_suffix\|>", r"<\|fim_middle\|>"),  # CodeGemma, Granite and Yi too
-    Family("starcoder", "<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # SmolLM, StableCode, Refact, Mellum
-    Family("santacoder", "<fim-prefix>", "<fim-suffix>", "<fim-middle>"),
-    Family("codellama", "<PRE> ?", " ?<SUF>", " ?<MID> ?"),  # the spaces belong to the format
-    Family("deepseek", "<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),
-    Family("glm", r"<\|code_prefix\|>", r"<\|code_suffix\|>", r"<\|code_middle\|>(?:<\|assistant\|>\n)?"),  # CodeGeeX
-    Family("seed-coder", r"<\[fim-prefix\]>", r"<\[fim-suffix\]>", r"<\[fim-middle\]>"),
-    Family("codestral", r"\[PREFIX\]", r"\A\[SUFFIX\]", r"\[MIDDLE\]"),  # suffix first, always
+    _family(r"<\|fim_prefix\|>", r"<\|fim_suffix\|>", r"<\|fim_middle\|>"),  # Qwen, CodeGemma, Granite, Yi
+    _family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, SmolLM, StableCode, Refact, Mellum
+    _family("<PRE> ?", " ?<SUF>", " ?<MID> ?"),  # Code Llama, where the spaces belong to the format
+    _family("<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),  # DeepSeek
+    _family(r"<\|code_prefix\|>", r"<\|code_suffix\|>", r"<\|code_middle\|>(?:<\|assistant\|>\n)?"),  # GLM, CodeGeeX
+    _family(r"<\[fim-prefix\]>", r"<\[fim-suffix\]>", r"<\[fim-middle\]>"),  # Seed-Coder
+    _family(r"\[PREFIX\]", r"\A\[SUFFIX\]", r"\[MIDDLE\]"),  # Codestral, whose suffix always comes first
 )
 _FILE_START = re.compile(r"<\|file_sep\|>|<\|file_separator\|>|<file_sep>|<filename>")
 _FILE_MARKS = ("<|file_sep", "<file_sep>", "<filename>")
@@ -52,8 +38,6 @@ _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n
 _HEADER = re.compile(r"(?:\A|\n\n)\+{5} (?P<path>[^\n]+?) *\n")
 _OPENING = re.compile(r"(?:<\|file_sep\|>(?P<path>[^\n]*)\n)?<\|fim_prefix\|>")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
-# The characters that are searched without a pause, and more than the characters of the longest sentinel.
-STRETCH, LONGEST = 65_536, 64
 # Clients write this for an empty suffix, because their models need some text there.
 END_OF_TEXT = "<|endoftext|>"
 
@@ -75,10 +59,8 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
     """
     after = suffix if suffix not in (None, END_OF_TEXT) else ""
     if not after:
-        for family in FAMILIES:
-            if not all(mark in prompt for mark in family.marks):
-                continue
-            found = {match.lastgroup: match for match in reversed(list(_matches(family.pattern(), prompt)))}
+        for pattern in _patterns(prompt):
+            found = {match.lastgroup: match for match in reversed(list(pattern.finditer(prompt)))}
             if "prefix" in found and "suffix" in found:
                 return _taken_apart(prompt, found)
     if suffix is not None and (opening := _OPENING.match(prompt)):
@@ -98,22 +80,14 @@ def _under_headers(prompt: str, after: str) -> Prompt:
     return Prompt(before, after, path, _snippets(others))
 
 
-def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
-    """Yield all matches. A long text is searched in stretches, because no other thread runs during one search."""
-    for start in range(0, len(prompt), STRETCH):
-        for match in pattern.finditer(prompt, start, start + STRETCH + LONGEST):
-            if match.start() < start + STRETCH:
-                yield match
+def _patterns(prompt: str) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of the families whose sentinels may be in a prompt."""
+    return (pattern for marks, pattern in FAMILIES if all(mark in prompt for mark in marks))
 
 
 def is_prompt(message: str) -> bool:
     """Return whether a message of a chat is a prompt: its first sentinel begins a line, or follows another mark."""
-    found = (
-        match
-        for family in FAMILIES
-        if all(mark in message for mark in family.marks)
-        for match in _matches(family.pattern(), message)
-    )
+    found = (match for pattern in _patterns(message) for match in pattern.finditer(message))
     first = min((match.start() for match in found), default=-1)
     return first >= 0 and (first == 0 or message[first - 1] in "\n>") and parse(message) != Prompt(message)
 

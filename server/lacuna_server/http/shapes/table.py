@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lacuna_server.http.endpoint import LlamaFault, OpenAiError, OpenAiFault, Shape
+from lacuna_server.http.endpoint import B, LlamaFault, OpenAiError, OpenAiFault, Shape
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes import mercury
 from lacuna_server.http.shapes.llama import Completion, Content, Infill, LlamaExchange, LlamaReply
@@ -184,6 +184,12 @@ def _json(body: Any, status: int = 200) -> Response:
 
 _LLAMA_REPLIES = (LlamaReply, list[LlamaReply], dict[str, Any], list[dict[str, Any]])
 
+
+def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], ChatExchange]) -> Shape[B]:
+    """Return a shape that is answered with chat messages."""
+    return Shape(name, (path,), summary, body, open, "openai", (ChatReply,), (ChatChunk,))
+
+
 SHAPES: tuple[Shape[Any], ...] = (
     Shape(
         "infill",
@@ -217,45 +223,33 @@ SHAPES: tuple[Shape[Any], ...] = (
         (TextReply,),
         (TextReply,),
     ),
-    Shape(
+    _chat(
         "fim",
-        ("/v1/fim/completions",),
+        "/v1/fim/completions",
         "Fill the gap between prompt and suffix, as Mercury and Mistral do.",
         FimRequest,
         ChatExchange.fim,
-        "openai",
-        (ChatReply,),
-        (ChatChunk,),
     ),
-    Shape(
+    _chat(
         "edit",
-        ("/v1/edit/completions",),
+        "/v1/edit/completions",
         "Write at the cursor of the code to edit, as Mercury does; the answer is that code, fenced, or `None`.",
         mercury.ChatRequest,
         mercury.edit,
-        "openai",
-        (ChatReply,),
-        (ChatChunk,),
     ),
-    Shape(
+    _chat(
         "apply",
-        ("/v1/apply/completions",),
+        "/v1/apply/completions",
         "Merge an update into the original code, as Mercury does.",
         mercury.ChatRequest,
         mercury.applied,
-        "openai",
-        (ChatReply,),
-        (ChatChunk,),
     ),
-    Shape(
+    _chat(
         "chat",
-        ("/v1/chat/completions",),
+        "/v1/chat/completions",
         "Answer a chat with the model's own chat template. A next edit, an update to apply or a prompt with FIM "
         "sentinels as the last message is answered as the other endpoints do.",
         mercury.ChatRequest,
         mercury.chat,
-        "openai",
-        (ChatReply,),
-        (ChatChunk,),
     ),
 )

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.http.scripted import snapshots
@@ -38,14 +37,6 @@ def test_streamed_pieces_never_exceed_the_text_that_a_deadline_keeps(text: str, 
 def test_a_character_of_two_tokens_is_not_final_in_halves() -> None:
     halves = canvas(("a\n", "committed"), ("\ufffd", "committed"), ("\ufffd\nb", "committed"), fill="a\né\nb")
     assert final_lines(halves) == "a"
-
-
-@pytest.mark.parametrize(
-    ("text", "stops", "kept"),
-    [("one two", ["two", "ne"], "o"), ("one", ["x", ""], "one"), ("one", [], "one"), ("one", ["one"], "")],
-)
-def test_a_text_is_cut_at_its_first_stop_string(text: str, stops: list[str], kept: str) -> None:
-    assert cut(text, stops) == kept
 
 
 def test_the_finish_reason_tells_why_a_fill_ended() -> None:

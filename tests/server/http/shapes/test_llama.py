@@ -19,11 +19,6 @@ def test_the_path_of_a_response_field_is_its_key_in_the_answer() -> None:
     assert reply(response_fields=[]) == reply()
 
 
-def test_the_full_answer_tells_why_the_fill_ended() -> None:
-    assert reply()["stop_type"] == "limit"
-    assert (reply()["tokens_predicted"], reply()["tokens_evaluated"], reply()["tokens_cached"]) == (4, 20, 15)
-
-
 def test_a_stream_has_all_answers() -> None:
     body = msgspec.convert({"prompt": "a", "n_cmpl": 2, "stream": True}, Completion)
     chunks = list(LlamaExchange.completion(body, "model").last(ANSWER))

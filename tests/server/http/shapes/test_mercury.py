@@ -103,14 +103,6 @@ def test_code_that_is_nowhere_in_the_original_is_refused() -> None:
     assert caught.value.code == "bad_request"
 
 
-def test_a_marker_line_full_of_blanks_is_read_in_linear_time() -> None:
-    for line in ("#" + " " * 200_000, " " * 200_000 + ".", "# " + "." * 200_000, "\t" * 200_000):
-        began = time.process_time()
-        with suppress(ServiceError):
-            merge("a\n", f"a\n# ... existing code ...\n{line}\n")
-        assert time.process_time() - began < 2
-
-
 @pytest.mark.parametrize("kind", ["all the same", "in turns", "shuffled", "unique and reversed"])
 def test_long_texts_are_merged_in_bounded_time(kind: str) -> None:
     """For these texts, comparing every line with every other line would take more than ten seconds."""

@@ -1,10 +1,9 @@
 import msgspec
-import pytest
 from tests.server.http.scripted import snapshots
 
 from lacuna_model.core.params import FillStats
 from lacuna_server.http.shapes.answer import Answer
-from lacuna_server.http.shapes.openai import ChatExchange, FimRequest, TextExchange, TextRequest
+from lacuna_server.http.shapes.openai import TextExchange, TextRequest
 
 ANSWER = Answer(("one\ntwo", "other"), "stop", FillStats(tokens=4, context_tokens=20))
 
@@ -22,24 +21,7 @@ def test_a_stream_sends_the_first_fill_in_pieces_and_the_others_at_once() -> Non
     assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
 
 
-@pytest.mark.parametrize("diffusing", [False, True])
-def test_a_stream_of_chat_messages_has_all_answers(diffusing: bool) -> None:
-    body = msgspec.convert({"prompt": "x", "n": 2, "stream": True, "diffusing": diffusing}, FimRequest)
-    chunks = list(ChatExchange.fim(body, "model").last(ANSWER))
-    told = [(choice.index, choice.delta.content, choice.finish_reason) for one in chunks for choice in one.choices]
-    assert told == [(0, "one\ntwo", "stop"), (1, "other", "stop")]
-    assert [one.usage is not None for one in chunks] == [True, False]
-
-
 def test_the_usage_is_the_last_chunk_if_it_is_requested() -> None:
     *chunks, last = exchange(stream=True, stream_options={"include_usage": True}).last(ANSWER)
     assert all(chunk.usage is None for chunk in chunks)
     assert (last.choices, last.usage.total_tokens) == ([], 24)
-
-
-def test_an_echo_has_the_prompt_before_every_fill() -> None:
-    assert [choice.text for choice in exchange(echo=True, n=2).reply(ANSWER).choices] == ["xone\ntwo", "xother"]
-    asked = exchange(echo=True, n=2, stream=True)
-    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)]
-    told = [(choice.index, choice.text) for chunk in [*chunks, *asked.last(ANSWER)] for choice in chunk.choices]
-    assert ["".join(text for index, text in told if index == wanted) for wanted in (0, 1)] == ["xone\ntwo", "xother"]

@@ -1,7 +1,7 @@
 import pytest
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, is_prompt, parse
+from lacuna_server.http.shapes.sentinels import Prompt, is_prompt, parse
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,6 @@ from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, is_prompt, pars
         "<|fim_suffix|>B<|fim_prefix|>A<|fim_middle|>",
         "<fim_prefix>A<fim_suffix>B<fim_middle>",
         "<fim_suffix>B<fim_prefix>A<fim_middle>",
-        "<fim-prefix>A<fim-suffix>B<fim-middle>",
         "<PRE> A <SUF>B <MID>",
         "<PRE> <SUF>B <MID> A",
         "<\uff5cfim\u2581begin\uff5c>A<\uff5cfim\u2581hole\uff5c>B<\uff5cfim\u2581end\uff5c>",
@@ -59,11 +58,6 @@ def test_a_path_of_a_repository_may_have_any_characters(path: str) -> None:
     assert parse(other_file + gap) == Prompt("A", "B", "lib/x.ts", (Snippet(path, "X = 1\n", reason="prompt"),))
 
 
-def test_a_question_about_sentinels_is_no_prompt() -> None:
-    assert not is_prompt("What do <|fim_prefix|> and <|fim_suffix|> mean?")
-    assert is_prompt("Fill this:\n<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>")
-
-
 def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
     prompt = (
         "<|repo_name|>shop\n<|file_sep|>src/prices.py\nTAX = 0.2\n<|file_sep|>src/shop.py\n"
@@ -79,10 +73,3 @@ def test_the_path_is_read_from_the_header_of_codegeex() -> None:
         "<|code_suffix|>B<|code_prefix|>A<|code_middle|><|assistant|>\n"
     )
     assert parse(prompt) == Prompt("A", "B", "src/shop.py")
-
-
-@pytest.mark.parametrize("size", range(STRETCH - 40, STRETCH + 10, 7))
-def test_sentinels_are_found_at_any_offset_of_a_long_prompt(size: int) -> None:
-    before, after = "x" * size, "y" * size
-    found = parse(f"<|fim_prefix|>{before}<|fim_suffix|>{after}<|fim_middle|>z")
-    assert (found.before, found.after) == (before + "z", after)
