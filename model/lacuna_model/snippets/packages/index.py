@@ -140,7 +140,7 @@ class PackageIndex:
         found, key = self._find(place, name, _HOPS, reads=False), (place, name)
         if found is None and key not in self._asked:
             if len(self._asked) > _MAX_ASKED:
-                self._forget()
+                self._asked.clear()
             self._asked.add(key)
             self._waiting.append(key)
             self._background.wake.set()
