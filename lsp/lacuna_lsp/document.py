@@ -42,11 +42,18 @@ def client_column(line: bytes, column: int, encoding: Encoding) -> int:
     return len(line[:column].decode("utf-8", "ignore").encode(codec)) // width
 
 
+def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
+    """Whether a column lies inside a character, for example between the halves of a surrogate pair."""
+    column = byte_column(line, character, encoding)
+    return column < len(line) and client_column(line, column, encoding) != character
+
+
 def to_utf8(text: str) -> bytes:
     """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
     return well_formed(text).encode()
 
 
+_LONE_HALF = "\ufffd"
 # More changes together are one edit.
 MAX_EDITS = 64
 _Place = tuple[int, int]
@@ -183,8 +190,15 @@ class ClientDocument:
         """Returns what a change replaces, and with what."""
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
             return (0, 0), self._end, to_utf8(change.text)
-        first, last = self._place(change.range.start), self._place(change.range.end)
-        return first, max(first, last), to_utf8(change.text)
+        first, last, text = self._place(change.range.start), self._place(change.range.end), to_utf8(change.text)
+        # A client that counts UTF-16 units may cut a character, and then has a lone surrogate at that place.
+        if self._cuts(change.range.start):
+            text = _LONE_HALF.encode() + text
+        if self._cuts(change.range.end):
+            text += _LONE_HALF.encode()
+            row, column = last
+            last = row, column + _character_length(self._lines[row][column:])
+        return first, max(first, last), text
 
     @property
     def _end(self) -> _Place:
@@ -206,6 +220,11 @@ class ClientDocument:
         lines = _split(merged)
         self._lines[first : last + 1] = lines if last + 1 == len(self._lines) else lines[:-1]
         self._starts = []
+
+    def _cuts(self, position: types.Position) -> bool:
+        return position.line < len(self._lines) and cuts_character(
+            self.line(position.line), position.character, self._encoding
+        )
 
     def _line_starts(self) -> list[int]:
         if not self._starts:
@@ -232,3 +251,7 @@ def narrowed(edit: Edit, old: bytes) -> Edit:
     first, last = common_ends(old.decode(), edit.text)
     lead, text, tail = edit.text[:first], edit.text[first : len(edit.text) - last], edit.text[len(edit.text) - last :]
     return Edit(edit.start + len(lead.encode()), edit.end - len(tail.encode()), text)
+
+
+def _character_length(data: bytes) -> int:
+    return len(data.decode("utf-8", "ignore")[:1].encode())

@@ -215,8 +215,12 @@ class Protocol(LanguageServerProtocol):
         self._send_response(msg_id, error=error.to_response_error())
 
     def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
-        """Passes a client's answer on, and forgets its type, which pygls keeps where the answer is an error."""
-        self._result_types.pop(msg_id, None)
+        """Passes a client's answer on, unless nobody waits for it any more, such as a command that was cancelled."""
+        self._result_types.pop(msg_id, None)  # pygls leaves it there where the answer is an error
+        future = self._request_futures.get(msg_id)
+        if future is not None and future.done():
+            del self._request_futures[msg_id]
+            return
         super()._handle_response(msg_id, result, error)
 
     def structure_message(self, data: dict[str, Any]) -> Any:

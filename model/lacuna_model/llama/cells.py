@@ -61,7 +61,7 @@ class Cells:
     def __init__(self, library: Library, model: int, *, count: int, threads: int, vocab_size: int) -> None:
         params = library("context_default_params")
         for field, value in (
-            *((api.CELLS, count), (api.BATCH, count), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
+            *((api.CELLS, count), (api.BATCH, -(-count // 256) * 256), (api.SEQUENCES, SEQUENCES), (api.UNIFIED, True)),
             *((api.THREADS, threads), (api.BATCH_THREADS, threads), (api.WHOLE_WINDOW, True)),
         ):
             params.put(*field, value)

@@ -297,7 +297,12 @@ class Client:
     async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Say hello, open the documents again, and send unanswered requests again."""
         await connection.send(protocol.encode(Hello(self._name, self._session), protocol.MSGPACK))
-        welcome = protocol.decode_server(await connection.recv())
+        try:
+            welcome = protocol.decode_server(await connection.recv())
+        except ServiceError as error:
+            raise ServiceError(
+                error.code, f"the service that runs is of another version; `lacuna stop` ends it ({error})"
+            ) from error
         if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
             raise ServiceError(welcome.code, welcome.message)
         if not isinstance(welcome, Welcome):

@@ -15,7 +15,7 @@ from lacuna_server.files import check_writable, unwritable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
-from lacuna_server.refactor.rewriting.rewrite import Rewrite
+from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 
 
 class Soundness:
@@ -30,6 +30,19 @@ class Soundness:
         self._faults = all_faults(source.tree, source.data, source.language)
         oracle = COMPILES.get(source.language.name)
         self._oracle = oracle if oracle is not None and oracle(source.data) else None
+        self._excerpts = Excerpts(source)
+        self._part = self
+
+    def holds_alone(self, start: int, end: int, text: str, fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Returns whether the original with one edit passes, as far as what is near it can tell.
+
+        ``fills`` are byte ranges of ``text``.
+        """
+        excerpt, moved = self._excerpts.around(start, end)
+        if excerpt is not self._part._source:
+            self._part = Soundness(excerpt) if excerpt is not self._source else self
+        begun = start - moved
+        return self._part.holds([(begun, end - moved, text)], [(begun + first, begun + last) for first, last in fills])
 
     def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
         """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""

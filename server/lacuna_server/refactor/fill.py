@@ -173,13 +173,15 @@ class FileFill:
         texts: dict[int, str] = {}
         sure: dict[int, float | None] = {}
         for index in batch:
-            count = len(self.rewrites[index].holes)
-            texts[index] = self.rewrites[index].filled(list(islice(fills, count)))
-            known = list(islice(confidence, count))
+            rewrite = self.rewrites[index]
+            own = list(islice(fills, len(rewrite.holes)))
+            known = list(islice(confidence, len(rewrite.holes)))
+            texts[index] = rewrite.filled(own)
             sure[index] = None if instruction else min(known, default=None)
-        # Lines that an instruction rewrites may open a bracket that closes behind them.
-        if not self._holds(self._texts | texts, () if instruction else list(_spans(regions, written))):
-            return UNSOUND
+            # Lines that an instruction rewrites may open a bracket that closes behind them.
+            spans = () if instruction else rewrite.spans(own)
+            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], spans):
+                return UNSOUND
         message = result.message if instruction and len(batch) > 1 else ""
         warnings = result.warnings if any(result.warnings) else ("",) * len(batch)
         for index, why in zip(batch, warnings, strict=True):

@@ -110,9 +110,12 @@ def _globbed(place: str) -> tuple[Path, list[Path]]:
         folder /= parts.pop(0)
     rest = "/".join(parts + ["*"] * (parts[-1:] == ["**"]))
     try:
-        return folder, sorted({file for file in folder.glob(rest) if file.is_file()} if rest else ())
+        found = sorted({file for file in folder.glob(rest) if file.is_file()} if rest else ())
     except ValueError as error:
         raise RequestError(f"{place}: {error}") from error
+    if re.search(r"(^|/)\.", rest):
+        return folder, found
+    return folder, [file for file in found if not re.search(r"(^|/)\.", file.relative_to(folder).as_posix())]
 
 
 def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:

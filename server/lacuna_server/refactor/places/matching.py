@@ -44,7 +44,7 @@ class PatternMatch:
     """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
 
     The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
-    ``broken`` tells that it has a part that does not parse.
+    ``broken`` tells that it has, or is in, a part that does not parse.
     """
 
     start: int
@@ -107,7 +107,15 @@ def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> PatternMat
     if alone and data[end : node.end_byte].strip(b" \t\r\n;,"):
         end = node.end_byte
     captures[WHOLE] = node.start_byte, end
-    return PatternMatch(node.start_byte, end, captures, spans, node.has_error)
+    return PatternMatch(node.start_byte, end, captures, spans, node.has_error or _within_error(node))
+
+
+def _within_error(node: Node) -> bool:
+    """Returns whether a node is in an error, at an end of what was read there: what stands beside may belong to it."""
+    part, around = node, node.parent
+    while around is not None and not around.is_error:
+        part, around = around, around.parent
+    return around is not None and (part.start_byte == node.start_byte or part.end_byte == node.end_byte)
 
 
 class _Matcher:

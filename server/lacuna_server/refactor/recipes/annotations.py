@@ -157,20 +157,44 @@ def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
 
 
 def _is_left(statement: Node | None) -> bool:
-    """Returns whether what stands behind a statement, or a block, may be reached."""
+    """Returns whether what stands behind a statement, or a block, is reached."""
     if statement is None:
         return True
-    if statement.type == "block":
-        return all(map(_is_left, statement.named_children))
-    if statement.type == "while_statement":
-        is_endless = text(statement.child_by_field_name("condition")) in ("True", "1")
-        return not is_endless or any(True for _ in own_nodes(statement, "break_statement"))
-    clauses = [one for one in (statement, *statement.named_children) if one.type != "finally_clause"]
-    blocks = [block for one in clauses for block in one.named_children if block.type == "block"]
-    is_whole = statement.type in ("with_statement", "try_statement") or clauses[-1].type == "else_clause"
-    return statement.type not in ("return_statement", "raise_statement") and (
-        not is_whole or any(map(_is_left, blocks))
-    )
+    match statement.type:
+        case "return_statement" | "raise_statement":
+            return False
+        case "block":
+            return all(map(_is_left, statement.named_children))
+        case "if_statement":
+            parts = ("consequence", "alternative")
+            branches = [one for part in parts for one in statement.children_by_field_name(part)]
+            return branches[-1].type != "else_clause" or any(map(_is_left, branches))
+        case "elif_clause":
+            return _is_left(statement.child_by_field_name("consequence"))
+        case "else_clause" | "with_statement" | "case_clause":
+            return _is_left(_block(statement))
+        case "while_statement":
+            is_endless = text(statement.child_by_field_name("condition")) in ("True", "1")
+            return not is_endless or any(True for _ in own_nodes(statement, "break_statement"))
+        case "try_statement":
+            clauses = statement.named_children
+            if any(one.type == "finally_clause" and not _is_left(_block(one)) for one in clauses):
+                return False
+            after = [one for one in clauses if one.type == "else_clause"]
+            is_done = _is_left(_block(statement)) and all(map(_is_left, after))
+            handlers = [one for one in clauses if one.type.startswith("except")]
+            return is_done or any(_is_left(_block(one)) for one in handlers)
+        case "match_statement":
+            block = _block(statement)
+            cases = [] if block is None else [one for one in block.named_children if one.type == "case_clause"]
+            return any(map(_is_left, cases)) or not any(text(one).startswith("case _:") for one in cases)
+        case _:
+            return True
+
+
+def _block(statement: Node) -> Node | None:
+    """Returns the first block in a statement or one of its clauses."""
+    return next((one for one in statement.named_children if one.type == "block"), None)
 
 
 def _hole(names: Sequence[str]) -> Region:

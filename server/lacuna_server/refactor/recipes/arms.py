@@ -18,6 +18,10 @@ from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 
 TOKEN = re.compile(r"[\w.:]+")
+# What ends an arm that would go on with the next one, and what may hold it.
+BREAK = "break;"
+LEAVING = frozenset(f"{kind}_statement" for kind in ("break", "return", "throw", "continue", "goto"))
+BLOCKS = frozenset(("compound_statement", "statement_block"))
 BINDING = re.compile(r"_|[a-z]\w*")
 
 
@@ -67,7 +71,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
             members = _members(enums[source.language.name], syntax, holder, named)
             missing = {member: data for member, data in members.items() if member not in named}
             if missing and not source.lead(arms[0].start_byte).strip():
-                yield source, _arms(source, syntax, arms, missing)
+                yield source, _arms(source, syntax, holder, arms, missing)
 
 
 def _enums(source: Source) -> list[Enum]:
@@ -109,14 +113,22 @@ def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[No
             yield holder, [pair["arm"][0] for pair in own], [pair["label"][0] for pair in own]
 
 
-def _arms(source: Source, syntax: ArmSyntax, arms: Sequence[Node], missing: Mapping[str, str]) -> Rewrite:
-    """Returns the rewrite that puts the missing arms before the first one and the comments above it."""
-    at, before = arms[0].start_byte, arms[0].prev_sibling
-    while before is not None and "comment" in before.type and not source.lead(before.start_byte).strip():
-        at, before = before.start_byte, before.prev_sibling
-    line = source.newline + source.indent_at(at)
-    parts: list[Part] = []
+def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Mapping[str, str]) -> Rewrite:
+    last = arms[-1]
+    indent = source.indent_at(arms[0].start_byte)
+    at = source.behind_comment(last.end_byte)
+    comma = "," if text(last)[-1:] not in (",", "}") and syntax.arm.endswith(",") else ""
+    ended = source.newline + indent + source.indent_unit + BREAK
+    needed = ended if syntax.arm.endswith(BREAK) and not _leaves(last) else ""
+    parts: list[Part] = [comma + source.slice(last.end_byte, at) + needed]
     for value, data in missing.items():
-        arm = syntax.arm.replace("VALUE", value + data).replace("\t", source.indent_unit)
-        parts += parse_parts(f"{arm}\n".replace("\n", line))
-    return Rewrite(at, at, tuple(parts), f"arms for {', '.join(missing)}")
+        arm = "\n" + syntax.arm.replace("VALUE", value + data)
+        for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
+            parts.append(part)
+    return Rewrite(last.end_byte, at, tuple(parts), f"arms for {', '.join(missing)}")
+
+
+def _leaves(arm: Node) -> bool:
+    """Returns whether the last statement of an arm or block leaves it."""
+    last = next((child for child in reversed(arm.named_children) if child.type != "comment"), None)
+    return last is not None and (last.type in LEAVING or (last.type in BLOCKS and _leaves(last)))

@@ -13,12 +13,22 @@ from tree_sitter import Node
 SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
 # An operator that must not stand beside these without brackets, and one with no sign before its left operand.
 COALESCES, LOGICAL, POWER = "??", frozenset(("||", "&&")), "**"
-# Expressions that bind looser than any operator.
-LOOSE = re.compile(
-    r"^((assignment|augmented_assignment|compound_assignment)_expr(ession)?|arrow_function|anonymous_function|lambda|"
-    r"(yield|sequence|comma|throw|lambda|named|conditional|query|closure|return|break|range|anonymous_method)_expression|"
-    r"yield|co_yield_statement)$"
-)
+# Expressions that bind looser than any operator, by language.
+_ASSIGNS = r"^(assignment|augmented_assignment|compound_assignment)_expr(ession)?$"
+_SCRIPT = re.compile(rf"{_ASSIGNS}|^(arrow_function|yield_expression|sequence_expression)$")
+_C = re.compile(rf"{_ASSIGNS}|^(comma_expression|throw_expression|co_yield_statement)$")
+LOOSE = {
+    **dict.fromkeys(SCRIPTS, _SCRIPT),
+    "python": re.compile(r"^(lambda|named_expression|yield|conditional_expression)$"),
+    "c": _C,
+    "cpp": _C,
+    "java": re.compile(rf"{_ASSIGNS}|^lambda_expression$"),
+    "csharp": re.compile(
+        rf"{_ASSIGNS}|^(lambda_expression|anonymous_method_expression|query_expression|throw_expression)$"
+    ),
+    "php": re.compile(r"^(arrow_function|anonymous_function)$"),
+    "rust": re.compile(rf"{_ASSIGNS}|^(closure_expression|return_expression|break_expression|range_expression)$"),
+}
 # Nodes with operands, and the tokens behind which something in them is none: it is an argument, an index, a branch.
 OPERATIONS = re.compile(
     r"^((binary|unary|prefix_unary|postfix_unary|unary_op|update|pointer|sizeof|cast|type_cast|reference|await|co_await|"
@@ -46,18 +56,26 @@ _CHAINED = re.compile(r"^(member|subscript|call|new|non_null)_expression$|^class
 # What begins a declaration or a block, if a statement or the body of an arrow function begins with it.
 _DECLARED = re.compile(r"^(object|object_pattern|function_expression|generator_function|class)$")
 _BEGUN = frozenset(("expression_statement", "export_statement", "arrow_function"))
-# In Rust a type reads on behind ``<``, nothing binds to a cast, and no comparison is compared.
+# In Rust a type reads on behind ``<``, nothing binds to a cast or calls what is awaited, and no comparison is compared.
 _POSTFIX = re.compile(r"^(field|index|call|try|await)_expression$")
 _TYPED = frozenset(("<", "<<"))
 _COMPARED = frozenset(("==", "!=", "<", ">", "<=", ">="))
-# In Rust these end a statement that begins with them.
+# In Rust these end a statement that begins with them; a condition has no braces of a structure.
 _BLOCKS = re.compile(r"^(block|(if|match|while|loop|for)_expression|(unsafe|async|const)_block)$")
+_HEADERS = re.compile(
+    r"^((if|match|while|for|let)_(expression|condition|chain)|(if|for|switch)_statement|(for|range)_clause)$"
+)
+_BRACED = re.compile(r"^(struct_expression|composite_literal)$")
+_ENCLOSED = re.compile(
+    r"^(argument_list|arguments|parenthesized_expression|block|literal_value|(tuple|array)_expression)$"
+)
 
 
 def needs_brackets(node: Node, language: str) -> bool:
     """Returns whether a node of a new text must not stand in what is around it without brackets."""
+    loose = LOOSE.get(language)
     for one, around in _around(node):
-        if LOOSE.search(one.type) and _is_loose(one, around):
+        if loose is not None and loose.search(one.type) and _is_loose(one, around):
             return True
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
             return True
@@ -113,11 +131,13 @@ def _is_chained(node: Node, around: Node) -> bool:
 
 
 def _is_refused(node: Node, around: Node) -> bool:
-    """Returns whether Rust does not take a cast or a comparison at this place."""
+    """Returns whether Rust does not take a cast, a comparison or what is awaited at this place."""
     outer, inner = _operators(around), _operators(node)
     binary = around.type == "binary_expression"
     if node.type == "type_cast_expression" and node.start_byte == around.start_byte:
         return bool(_POSTFIX.search(around.type)) or (binary and not _TYPED.isdisjoint(outer))
+    if node.type == "await_expression":
+        return around.type == "call_expression" and node.start_byte == around.start_byte
     both = binary and node.type == around.type
     return both and not _COMPARED.isdisjoint(outer) and not _COMPARED.isdisjoint(inner)
 
@@ -130,6 +150,12 @@ def begins_otherwise(node: Node, language: str) -> bool:
     if language == "rust" and (macro or _BLOCKS.search(node.type)):
         around = node.parent
         return around is not None and bool(OPERATIONS.search(around.type)) and _begins(node, {"expression_statement"})
+    if language in ("rust", "go") and _BRACED.search(node.type):
+        around = node.parent
+        while around is not None and not _ENCLOSED.search(around.type):
+            if _HEADERS.search(around.type):
+                return True
+            around = around.parent
     return False
 
 

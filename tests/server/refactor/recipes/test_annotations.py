@@ -14,6 +14,7 @@ INT = Scripted(lambda region: "int")
     [
         "def f(a«: int», b«: int »=« »1, *c«: int», d«: int | None »=« »None, **e«: int»)« -> int»:\n    return a\n",
         "def f(a«: str »=« »'x', b«: bytes »=« »b'', c«: float »=« »1.5)« -> None»:\n    pass\n",
+        "def f(d«: bool »=« »True, e«: list »=« »[], f«: dict »=« »{})« -> None»:\n    pass\n",
         "class A:\n    def f(self, a«: int»)« -> None»:\n        return\n",
         "class A:\n    @staticmethod\n    def g(a«: int»)« -> int»: ...\n",
         "class A:\n    @classmethod\n    def h(cls)« -> int»:\n        raise ValueError\n",
@@ -25,6 +26,7 @@ INT = Scripted(lambda region: "int")
         "def f()« -> int | None»:\n    if g():\n        return None\n    return 1\n",
         "class A:\n    def f(  # why\n        self,\n        a«: int»,\n    )« -> int»:\n        return a\n",
         "class A:\n    @abstractmethod\n    def f(self)« -> int»:\n        'What is done.'\n",
+        "def f(a«: bytes »=« »b'a' b'b')« -> None»:\n    pass\n",
         "def f()« -> None»:\n    def g()« -> int»:\n        return 1\n    g()\n",
     ],
 )
@@ -39,13 +41,18 @@ def test_annotations_come_from_the_code_or_from_a_fill(bench: Bench, text: str) 
         ("for a in b:\n    return a", True),
         ("if a:\n    return 1\nelif b:\n    return 2", True),
         ("if a:\n    return 1\nelif b:\n    return 2\nelse:\n    raise ValueError", False),
+        ("if a:\n    return 1\nelif b:\n    pass\nelse:\n    return 2", True),
         ("while True:\n    if a:\n        return 1", False),
         ("while True:\n    if a:\n        return 1\n    break", True),
+        ("while a:\n    return 1", True),
         ("with a:\n    return 1", False),
         ("try:\n    return 1\nexcept A:\n    pass", True),
         ("try:\n    return 1\nexcept A:\n    raise", False),
-        ("try:\n    return 1\nfinally:\n    a()", False),
+        ("try:\n    a()\nexcept A:\n    raise\nelse:\n    return 1", False),
+        ("try:\n    a()\nfinally:\n    return 1", False),
         ("match a:\n    case 1:\n        return 1", True),
+        ("match a:\n    case 1:\n        return 1\n    case _:\n        return 2", False),
+        ("return 1\na()", False),
     ],
 )
 def test_a_function_that_may_reach_its_end_may_return_none(bench: Bench, body: str, is_left: bool) -> None:

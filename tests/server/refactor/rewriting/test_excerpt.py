@@ -9,15 +9,19 @@ from lacuna_server.refactor.rewriting.refactoring import by_structure
 FILES = {
     "statements": ("a.py", "double($X)", "$X * 2", "", "x = double(a + b)\n", ""),
     "functions": ("a.py", "double($X)", "$X * 2", "", "def f(a):\n    if a:\n        return double(a)\n\n", ""),
+    "elements": ("a.js", "old($X)", "fresh($X)", "const x = [\n", "  old(1),\n", "];\n"),
     "methods": ("a.js", "old($X)", "fresh($X, 1)", "class A {\n", "  m(a) {\n    return old(a);\n  }\n", "}\n"),
+    "one line": ("a.js", "old($X);", "fresh($X);", "", "old(1);", ""),
     "two statements": ("a.js", "a($X);\nb($Y);", "c($X, $Y);", "", "a(1);\nb(2);\n", ""),
     "a span": ("a.js", "start();\n$$$B\nend();", "run(() => {\n  $$$B\n});", "", "start();\nb(1);\nend();\n", ""),
+    "members": ("a.go", "old($A)", "fresh($A)", "package a\n\nfunc f() {\n", "\told(2)\n", "}\n"),
+    "markup": ("a.html", "<b>$$$A</b>", "<i>$$$A</i>", "<body>\n", "<p><b>x</b></p>\n", "</body>\n"),
     "left out": ("a.js", "old($A)", "[$A].map(f)", "", "a()\nold(b)\n", ""),
     "not sound": ("a.py", "old($A)", "fresh($A", "", "old(1)\n", ""),
 }
 
 
-@pytest.mark.parametrize("kind", ["statements", "functions", "a span", "left out"])
+@pytest.mark.parametrize("kind", ["statements", "elements", "a span", "left out"])
 def test_what_is_parsed_grows_with_the_places_and_not_with_their_square(
     bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,3 +56,11 @@ def test_a_place_is_rewritten_in_a_long_file_as_in_a_short_one(bench: Bench, kin
 
     short, long = made(3), made(120)
     assert long == (short[0][: len(short[0]) // 3] * 120, short[1] * 40)
+
+
+def test_where_a_cut_would_be_read_otherwise_the_file_is_its_own_excerpt(bench: Bench) -> None:
+    text = "".join(f"x{i} = <<A\n  #{{f({i})}}\nA\n" for i in range(60))
+    source = bench.source(text, "a.rb")
+    made = bench.apply(by_structure("f($A)", "g($A)"), text, "a.rb")
+    assert made == text.replace("f(", "g(")
+    assert not source.tree.root_node.has_error

@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.refactor.bench import Bench
 
@@ -41,11 +41,9 @@ TEMPLATES = (
 
 @given(st.recursive(NAMES, _larger, max_leaves=4).filter(_parses), st.sampled_from(TEMPLATES))
 def test_python_reads_a_moved_operand_as_one_node(operand: str, template: str) -> None:
-    node = ast.parse(operand, mode="eval").body
-    flat = {"1 or $X": ast.Or, "$X and 1": ast.And}  # Python reads a chain of one of these as one node
-    assume(not (isinstance(node, ast.BoolOp) and isinstance(node.op, flat.get(template, ()))))
     made = Bench().apply(by_structure("double($X)", template), f"async def f():\n    x = double({operand})\n")
-    assert ast.dump(node) in [ast.dump(node) for node in ast.walk(ast.parse(made))]
+    wanted = ast.dump(ast.parse(operand, mode="eval").body)
+    assert wanted in [ast.dump(node) for node in ast.walk(ast.parse(made))]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,6 @@ def test_scripts(bench: Bench, name: str, operand: str, template: str, bracketed
         ("a.rs", "$X == 1", "fn f() { let r = double(a < b); }\n", "fn f() { let r = (a < b) == 1; }\n"),
         ("a.rs", "$X == 1", "fn f() { double(match a { _ => 1 }); }\n", "fn f() { (match a { _ => 1 }) == 1; }\n"),
         ("a.py", "-$X", "r = double(lambda: 1)\n", "r = -(lambda: 1)\n"),
-        ("a.lua", "$X:upper()", "r = double('a')\n", "r = ('a'):upper()\n"),
         ("a.py", "$X", "r = double(x := 1)\n", "r = (x := 1)\n"),
         ("a.py", "await $X", "async def f():\n    r = double(-a)\n", "r = await (-a)\n"),
         ("a.py", "await $X", "async def f():\n    r = double(await a)\n", "r = await (await a)\n"),
