@@ -166,7 +166,8 @@ def as_good_as_neutral(
 ) -> Callable[[bytes], bool]:
     """What tells whether a fill leaves no more errors than the empty gap, or than a neutral fill.
 
-    And whether it can be read (``reads``) behind what stands above, if that can.
+    And whether it can be read (``reads``) behind what stands above, if that can; where the text ends with the gap's
+    line, also before the closers of what is open above, unless it goes on in a next line.
     """
     lexicon, counts, until = language.lexicon, _Counts(text, gap, language), work.mark(MAX_SECONDS)
     before, after, line = text[: gap[0]], text[gap[1] :], line_of(text, *gap)
@@ -184,12 +185,24 @@ def as_good_as_neutral(
     allowed = allowed._replace(faults=max(bare.faults, allowed.faults, counts.of(fill + end).faults))
 
     reading = Reading(before, language) if reads else None
+    is_last = not line.below.strip()
+    closers = scan(line.above, lexicon).closers[::-1]  # innermost first
+
+    def is_read(fill: bytes) -> bool:
+        if reading is None or not reading.is_read:
+            return True
+        whole, due = fill + line.tail + b"\n", b""
+        if is_last and not whole.rstrip().endswith(b","):
+            due = b"".join(closers[len(scan(line.head + whole, lexicon).unmatched) :])
+        ended = due.replace(b")}", b")" + lexicon.terminator + b"}")  # the statement that a line is in
+        return any(reading.reads(whole + one) for one in dict.fromkeys((due, ended)))
+
+    if not any(map(is_read, dict.fromkeys((fill, fill + end, *(one for _, _, one in found))))):
+        closers = ()  # it is not known what has to stand here
 
     def is_as_good(fill: bytes) -> bool:
         try:
-            if reading is not None and reading.is_read and not reading.reads(fill + line.tail + b"\n"):
-                return False
-            return not counts.of(fill).exceed(allowed)
+            return is_read(fill) and not counts.of(fill).exceed(allowed)
         except UnparsableError:
             return False
 

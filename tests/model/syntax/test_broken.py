@@ -126,6 +126,27 @@ def test_a_line_need_not_end_the_blocks_around_it(
         assert (found == line) == (line in taken), (line, found)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "whole", "parts"),
+    [
+        (
+            "c",
+            "int f(void) {\n  if (x) {\n    ",
+            ["y = 1;", "g();", "}"],
+            ["y = 1", "return x", "int", "for (;;)", "g(a,"],
+        ),
+        ("java", "class A {\n  int f() {\n    ", ["int x = 1;", "}"], ["int x = 1", "return x", "this."]),
+        ("csharp", "class A {\n  void F() {\n    ", ["g();"], ["g()", "x."]),
+        ("typescript", "class A {\n  f() {\n    ", ["const a = 1", "}"], ["const", "if (x)"]),
+        ("rust", "fn f() {\n    if x {\n        ", ["let a = 1;", "y()"], ["let", "let a = 1"]),
+    ],
+)
+def test_the_last_line_of_an_unfinished_file_is_whole(name: str, text: str, whole: list[str], parts: list[str]) -> None:
+    """It is as if what is open above were closed behind it."""
+    judge = Judge(text.encode(), (len(text), len(text)), require(name), Clock(), in_line=True)
+    assert [line for line in (*whole, *parts) if judge.final(line.encode())] == whole
+
+
 def test_a_gap_in_a_word_that_closes_a_block(tokens: SmallTokens) -> None:
     for text in ("function f()\n  a()\ne<|>d\n", "if a; then\n  b\nf<|>\n"):
         name, wanted = ("lua", "n") if "function" in text else ("bash", "i")
