@@ -86,10 +86,19 @@ def announce(url: str, config: ServerConfig) -> None:
     """Say in the log, and on a terminal, where the service is to be reached."""
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
     if sys.stderr.isatty():
-        token = "?token=…" if config.token else ""
-        print(f"Playground: {url}/{token} (Ctrl-C stops)", file=sys.stderr)
+        greet(url, config)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
+
+
+def greet(url: str, config: ServerConfig) -> None:
+    """Tell who started the service on a terminal where the playground is, as a link, and how the service ends."""
+    from rich.console import Console
+    from rich.text import Text
+
+    token = "?token=…" if config.token else ""
+    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token} (Ctrl-C stops)")
+    Console(stderr=True).print(line, soft_wrap=True)
 
 
 async def _serve(
