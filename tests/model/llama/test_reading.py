@@ -75,7 +75,6 @@ def test_fills_are_those_of_our_own_layers(both: tuple[LoadedFim, LoadedFim], pl
     asked = request(TEXT, *(places or (40,)))
     one, other = (Engine(model).fill(asked) for model in both)
     assert one.fills == other.fills
-    assert one.stats.nfe <= 1.5 * other.stats.nfe  # what is drafted depends on measured times, too
     assert all(one.fills)
 
 
