@@ -98,13 +98,6 @@ class PassCosts:
         """The expected milliseconds of reading so many tokens of context."""
         return rows * (self._row_ms or max(self.ms(1) * SHARE_A_ROW, (self.ms(8) - self.ms(1)) / 7))
 
-    def seen(self, masks: int) -> list[tuple[int, int, float]]:
-        """What was seen: rows, how many of them are masks, and milliseconds; one entry has so many ``masks``."""
-        found = [(rows, 0, ms) for rows, ms in self._points]
-        if self._masked is not None and masks:
-            found.append((1 + masks, masks, self.ms(1 + masks, masks)))
-        return found
-
     def added_ms(self, masks: int) -> float:
         """What so many masks are expected to add to a pass beside the cost of its rows."""
         if self._masked is None:

@@ -185,19 +185,18 @@ def as_good_as_neutral(
     allowed = allowed._replace(faults=max(bare.faults, allowed.faults, counts.of(fill + end).faults))
 
     reading = Reading(before, language) if reads else None
-    is_last = not line.below.strip()
-    closers = scan(line.above, lexicon).closers[::-1]  # innermost first
+    closers = () if line.below.strip() else scan(line.above, lexicon).closers[::-1]  # innermost first
 
     def is_read(fill: bytes) -> bool:
         if reading is None or not reading.is_read:
             return True
         whole, due = fill + line.tail + b"\n", b""
-        if is_last and not whole.rstrip().endswith(b","):
+        if closers and not whole.rstrip().endswith(b","):
             due = b"".join(closers[len(scan(line.head + whole, lexicon).unmatched) :])
         ended = due.replace(b")}", b")" + lexicon.terminator + b"}")  # the statement that a line is in
         return any(reading.reads(whole + one) for one in dict.fromkeys((due, ended)))
 
-    if not any(map(is_read, dict.fromkeys((fill, fill + end, *(one for _, _, one in found))))):
+    if closers and not any(map(is_read, dict.fromkeys((fill, fill + end, *(one for _, _, one in found))))):
         closers = ()  # it is not known what has to stand here
 
     def is_as_good(fill: bytes) -> bool:

@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
+from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.compilers import COMPILES
 from lacuna_model.syntax.faults import Fault, Splice, all_faults, carried_over
@@ -48,9 +48,6 @@ def _line(source: Source, fault: Fault) -> str:
         return f"line {line}, column {column}: {fault.kind.removeprefix('MISSING ')!r} is missing"
     return f"line {line}, column {column}: {shown!r} {KINDS.get(fault.kind, 'is not valid here')}"
 
-
-# A tool takes any file that a person may have written.
-ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
 # A longer name is a text that was passed by mistake.
 LONGEST_PATH = 1000

@@ -167,8 +167,7 @@ class FileFill:
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
-        written = result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills]
-        fills = iter(written)
+        fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
         texts: dict[int, str] = {}
         sure: dict[int, float | None] = {}

@@ -22,6 +22,8 @@ ROLES = ("place", "before", "after")
 
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
 EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
+# A path with a hidden name, which only a glob with one finds.
+HIDDEN = re.compile(r"(^|/)\.")
 
 MISSING = "no such file or folder"
 
@@ -113,9 +115,9 @@ def _globbed(place: str) -> tuple[Path, list[Path]]:
         found = sorted({file for file in folder.glob(rest) if file.is_file()} if rest else ())
     except ValueError as error:
         raise RequestError(f"{place}: {error}") from error
-    if re.search(r"(^|/)\.", rest):
-        return folder, found
-    return folder, [file for file in found if not re.search(r"(^|/)\.", file.relative_to(folder).as_posix())]
+    if not HIDDEN.search(rest):
+        found = [file for file in found if not HIDDEN.search(file.relative_to(folder).as_posix())]
+    return folder, found
 
 
 def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:

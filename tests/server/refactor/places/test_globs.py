@@ -8,7 +8,14 @@ from lacuna_server.refactor.places.gather import gather
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with links to places inside and outside of it."""
-    for name in ("project/a.py", "project/lib/b.py", "project/app/[id]/c.py", "project/.d/e.py", "other/f.py"):
+    for name in (
+        "project/a.py",
+        "project/lib/b.py",
+        "project/lib/.h.py",
+        "project/app/[id]/c.py",
+        "project/.d/e.py",
+        "other/f.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("old(1)\n")
     project = tmp_path / "project"
