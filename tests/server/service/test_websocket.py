@@ -102,7 +102,7 @@ async def test_steps_are_streamed_if_they_are_requested(front: Front) -> None:
 
 async def test_cancelled_work_stops_within_one_step(front: Front) -> None:
     async with talk(front.address) as (talking, _):
-        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.02, snapshots=True))
+        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.2, snapshots=True))
         await talking.receive(Step)
         await talking.send(Cancel("1"))
         assert await refusal(talking) == ("cancelled", "1", "a")
