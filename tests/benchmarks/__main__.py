@@ -8,12 +8,10 @@ BENCHMARKS = Program(
     "tests.benchmarks",
     {
         "evaluate": "evaluate",
-        "names": "tests.benchmarks.held_out.names",
         "next-edits": "tests.benchmarks.edits.server",
         "typing": "tests.benchmarks.editor.typing.main",
         "speed": "tests.benchmarks.engine.speed",
         "drafts": "tests.benchmarks.engine.drafts",
-        "kernels": "tests.benchmarks.engine.kernels",
         "syntax": "tests.benchmarks.constraint.measure",
         "unclean": "tests.benchmarks.constraint.measure",
         "serve": "tests.benchmarks.service.load",

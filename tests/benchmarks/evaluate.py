@@ -12,7 +12,7 @@ from tests.benchmarks.instructions.tasks import Kind, load_tasks
 from tests.benchmarks.records import subject
 from tests.benchmarks.tasks import cpp, fills
 from tests.benchmarks.tasks.dataset import load_problems, several, spread
-from tests.benchmarks.tasks.engines import LACUNA, chosen, one_by_one
+from tests.benchmarks.tasks.engines import LACUNA, chosen
 
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
@@ -35,8 +35,8 @@ def evaluate(
             "--gaps",
             min=1,
             max=8,
-            help="With --data: cut this many lines from a solution, fill them together and one by one; of solutions in "
-            "C++ (HumanEval-X), random spans, filled together.",
+            help="With --data: cut this many lines from a solution, and fill them together; of solutions in C++ "
+            "(HumanEval-X), random spans.",
         ),
     ] = 1,
     instructions: Annotated[
@@ -69,9 +69,8 @@ def evaluate(
         str,
         typer.Option(
             "--engines",
-            help="Compare these engines, separated by commas: lacuna, lacuna-unconstrained, lacuna-cut (the same, "
-            "checked once and cut to the valid lines) and llama.cpp. The default is lacuna, and llama.cpp if it is "
-            "installed.",
+            help="Compare these engines, separated by commas: lacuna, lacuna-unconstrained and llama.cpp. The "
+            "default is lacuna, and llama.cpp if it is installed.",
         ),
     ] = "",
     limit: Annotated[
@@ -124,8 +123,6 @@ def evaluate(
     else:
         asked = [one.question() for one in spread(load_problems(data), limit)]
     fillers = chosen(model, names or ([LACUNA] if gaps > 1 else []))
-    if gaps > 1 and asked[0].request.path.endswith(".py"):
-        fillers = [*fillers, *map(one_by_one, fillers)]
     head = fills.Evaluation(subject(model), f"{held_out or data}, {gaps} gaps, seed {seed}")
     found = fills.measure(asked, fillers, records, head)
     show((measure if held_out else fills).rows(found), json_output)

@@ -90,29 +90,6 @@ def test_two_engines_fill_the_gaps_of_a_benchmark(
     assert len(records.read_bytes().splitlines()) == 1 + 4
 
 
-def test_several_gaps_are_filled_together_and_one_by_one(tmp_path: Path) -> None:
-    lines, test = (
-        ["def f(x):\n", "    y = x\n", "    z = y\n", "    return z\n"],
-        "def check(f):\n    assert f(2) == 2\n",
-    )
-    own = [
-        Problem(
-            f"SingleLineInfilling/HumanEval/0/L{at}",
-            "f",
-            "".join(lines[:at]),
-            "".join(lines[at + 1 :]),
-            lines[at],
-            test,
-        )
-        for at in (1, 3)
-    ]
-    path, gguf = tmp_path / "problems.jsonl.gz", gguf_files.write_fim(tmp_path / "tiny.gguf")
-    path.write_bytes(gzip.compress(b"".join(msgspec.json.encode(one) + b"\n" for one in own)))
-    ended = run("evaluate", "--data", path, "--gaps", 2, "--model", gguf, "--json")
-    assert ended.returncode == 0, ended.stderr
-    assert [row["engine"] for row in json.loads(ended.stdout)] == ["lacuna", "lacuna, one by one"]
-
-
 def test_drafts_are_compared(tmp_path: Path, problems: Path) -> None:
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     ended = run("drafts", "--data", problems, "--arms", "none,project", "--model", gguf, "--threads", 1, "--json")

@@ -1,13 +1,11 @@
-"""What engines fill is judged by the tests: alone, several gaps together and one by one, and cut to its valid lines."""
+"""What engines fill is judged by the tests: alone, and several gaps together."""
 
 from pathlib import Path
 
-import pytest
 from tests.benchmarks.tasks.dataset import Problem, several
-from tests.benchmarks.tasks.engines import cut, one_by_one
 from tests.benchmarks.tasks.fills import Answer, Evaluation, Filler, Question, measure, rows
 
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 
 LINES = ["def double(x):\n", "    y = x\n", "    y = y + x\n", "    return y\n"]
 TEST = "def check(candidate):\n    assert candidate(2) == 4\n"
@@ -44,25 +42,8 @@ def test_engines_take_turns_and_what_is_recorded_is_not_filled_again(tmp_path: P
     assert measured(asked, filler("good", "!"), path=tmp_path / "records") == found
 
 
-def test_several_gaps_are_filled_together_and_one_by_one() -> None:
+def test_several_gaps_are_filled_together() -> None:
     asked = several(PROBLEMS, 2)
     assert len(asked[0].request.regions) == 2
-    together, apart, wrong = rows(measured(asked, filler("a"), one_by_one(filler("a")), filler("b", "    pass\n", "")))
-    assert [(one["passed"], one["passes"], one["steps"]) for one in (together, apart)] == [(1, 2, 2), (1, 4, 2)]
-    assert wrong["passed"] == 0
-
-
-@pytest.mark.parametrize(
-    ("fill", "kept"),
-    [
-        ("    a += 1\n    b = 2\n", "    a += 1\n    b = 2\n"),
-        ("    a += 1\n    b = (2\n", "    a += 1\n"),
-        ("  a = (\n", ""),
-    ],
-)
-def test_a_fill_is_cut_to_its_valid_lines(fill: str, kept: str) -> None:
-    head, tail = "def f(a):\n", "    return a\n"
-    request = InfillRequest(text=head + tail, regions=(Region(len(head), len(head)),), path="a.py")
-    assert cut("cut", filler("free", fill)).fill(request).fills == (kept,)
-    two = InfillRequest(text="x = \ny = \n", regions=(Region(4, 4), Region(9, 9)), path="a.py")
-    assert cut("cut", filler("free", "1\n)\n", "2\nz = 3\n(\n")).fill(two).fills == ("1", "2\nz = 3")
+    right, wrong = rows(measured(asked, filler("a"), filler("b", "    pass\n", "")))
+    assert [(one["passed"], one["passes"]) for one in (right, wrong)] == [(1, 2), (0, 2)]
