@@ -4,13 +4,15 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
 from tests.lsp.editor import until
+
+from lacuna_model.core.errors import RequestError
 
 PLUGIN = Path(__file__).parents[2] / "editor-clients/neovim"
 BIN = Path(sys.executable).parent
@@ -19,21 +21,22 @@ COLUMNS, ROWS = 80, 24
 AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false } } })"
 
 
-class Neovim:
-    """One Neovim and its screen; keys are in Vim's notation, such as ``ihello<Esc>``."""
+class Session:
+    """One Neovim without a screen; keys are in Vim's notation, such as ``ihello<Esc>``."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self.folder = folder
         self._process = process
         self._ids = itertools.count()
         self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._groups: dict[int, set[str]] = {0: set()}
-        self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]  # as drawn so far
-        self._seen = [row.copy() for row in self._cells]  # as the user sees it: at the end of a redraw
 
-    # --- input
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
 
     async def request(self, method: str, *arguments: object) -> Any:
+        """Call a function of Neovim's API and return its result; raises RequestError where that fails."""
         assert self._process.stdin is not None
         answer = asyncio.get_running_loop().create_future()
         number = next(self._ids)
@@ -46,7 +49,54 @@ class Neovim:
         await self.request("nvim_input", keys)
 
     async def lua(self, code: str, *arguments: object) -> Any:
+        """Run Lua and return its result."""
         return await self.request("nvim_exec_lua", code, arguments)
+
+    async def quit(self) -> None:
+        """Quit Neovim, even if it waits for input."""
+        assert self._process.stdin is not None
+        await self.keys("<C-c><Esc>")
+        self._process.stdin.write(msgpack.packb([2, "nvim_command", ["qall!"]]))
+        try:
+            await asyncio.wait_for(self._process.wait(), 30)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    async def read(self) -> None:
+        """Handle all messages until Neovim ends."""
+        assert self._process.stdout is not None
+        unpacker = msgpack.Unpacker(strict_map_key=False, ext_hook=lambda code, data: (code, data))
+        while data := await self._process.stdout.read(65536):
+            unpacker.feed(data)
+            for kind, *message in unpacker:
+                if kind == 1:
+                    self._answer(*message)
+                elif message[0] == "redraw":
+                    for name, *calls in message[1]:
+                        for call in calls:
+                            getattr(self, f"_on_{name}", lambda *_: None)(*call)
+        for waiting in self._answers.values():
+            waiting.cancel()
+
+    def _answer(self, number: int, error: Any, result: Any) -> None:
+        answer = self._answers.pop(number)
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(RequestError(f"Neovim: {error[1]}"))
+
+
+class Neovim(Session):
+    """One Neovim and its screen."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        super().__init__(process, folder)
+        self._groups: dict[int, set[str]] = {0: set()}
+        self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]  # as drawn so far
+        self._seen = [row.copy() for row in self._cells]  # as the user sees it: at the end of a redraw
+
+    # --- input
 
     async def command(self, line: str) -> None:
         """Type a command, in normal mode."""
@@ -60,17 +110,6 @@ class Neovim:
         await self.wait("Lacuna: ready")
         await self.keys(keys)
         return path
-
-    async def quit(self) -> None:
-        """Quit Neovim, even if it waits for input."""
-        assert self._process.stdin is not None
-        await self.keys("<C-c><Esc>")
-        self._process.stdin.write(msgpack.packb([2, "nvim_command", ["qall!"]]))
-        try:
-            await asyncio.wait_for(self._process.wait(), 30)
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
 
     # --- output
 
@@ -141,29 +180,6 @@ class Neovim:
 
     # --- messages
 
-    async def read(self) -> None:
-        """Handle all messages until Neovim ends."""
-        assert self._process.stdout is not None
-        unpacker = msgpack.Unpacker(strict_map_key=False, ext_hook=lambda code, data: (code, data))
-        while data := await self._process.stdout.read(65536):
-            unpacker.feed(data)
-            for kind, *message in unpacker:
-                if kind == 1:
-                    self._answer(*message)
-                elif message[0] == "redraw":
-                    for name, *calls in message[1]:
-                        for call in calls:
-                            getattr(self, f"_on_{name}", lambda *_: None)(*call)
-        for waiting in self._answers.values():
-            waiting.cancel()
-
-    def _answer(self, number: int, error: Any, result: Any) -> None:
-        answer = self._answers.pop(number)
-        if error is None:
-            answer.set_result(result)
-        else:
-            answer.set_exception(AssertionError(error[1]))
-
     def _on_flush(self) -> None:
         self._seen = [row.copy() for row in self._cells]
 
@@ -189,33 +205,56 @@ class Neovim:
                 self._cells[row][left:right] = self._cells[row + rows][left:right]
 
 
+Editor = TypeVar("Editor", bound=Session)
+
+
+@asynccontextmanager
+async def started(
+    kind: Callable[[asyncio.subprocess.Process, Path], Editor],
+    program: str,
+    folder: Path,
+    init: str,
+    environment: Mapping[str, str],
+    *,
+    size: tuple[int, int] = (COLUMNS, ROWS),
+    file: str = "",
+) -> AsyncIterator[Editor]:
+    """Start Neovim in a folder with this configuration, and a file; raises RequestError if it cannot start."""
+    home = folder / ".home"
+    home.mkdir()
+    (home / "init.lua").write_text(init)
+    own = {name: str(home) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(program, "--embed", "-n", "-i", "NONE", "-u", str(home / "init.lua"), *filter(None, [file])),
+            cwd=folder,
+            env={**environment, **own, "PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+    except OSError as error:
+        raise RequestError(f"{program}: {error.strerror}") from None
+    editor = kind(process, folder)
+    reading = asyncio.create_task(editor.read())
+    try:
+        options = {"ext_linegrid": True, "ext_hlstate": True, "rgb": True}
+        await editor.request("nvim_ui_attach", *size, options)
+        yield editor
+    finally:
+        await editor.quit()
+        await reading
+
+
 @asynccontextmanager
 async def running(environment: Mapping[str, str], folder: Path, init: str = "") -> AsyncIterator[Neovim]:
     """Start Neovim in a folder, with the plugin and the configuration of its README. It reads ``init`` before these."""
-    home = folder / ".home"
-    home.mkdir()
     # On the screen, a group that links to another one looks like that one. So every group gets its own colour.
     colours = "".join(
         f"vim.api.nvim_set_hl(0, '{group}', {{ fg = {number} }})\n" for number, group in enumerate(GROUPS, start=1)
     )
-    (home / "init.lua").write_text(
+    own = (
         f"{colours}{init}\nvim.opt.runtimepath:append({str(PLUGIN)!r})\nvim.lsp.enable('lacuna')\n"
         "vim.o.statusline = '%f %= %{%v:lua.require(\"lacuna\").statusline()%}'\n"
     )
-    own = {"XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home)}
-    process = await asyncio.create_subprocess_exec(
-        *(str(BIN / "nvim"), "--embed", "-n", "-i", "NONE", "-u", str(home / "init.lua")),
-        cwd=folder,
-        env={**environment, **own, "PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    neovim = Neovim(process, folder)
-    reading = asyncio.create_task(neovim.read())
-    try:
-        options = {"ext_linegrid": True, "ext_hlstate": True, "rgb": True}
-        await neovim.request("nvim_ui_attach", COLUMNS, ROWS, options)
+    async with started(Neovim, str(BIN / "nvim"), folder, own, environment) as neovim:
         yield neovim
-    finally:
-        await neovim.quit()
-        await reading
