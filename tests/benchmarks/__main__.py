@@ -4,7 +4,7 @@ from lacuna_model.commands.program import Program
 
 BENCHMARKS = Program(
     "python -m tests.benchmarks",
-    "Measure Lacuna: quality, speed, the constraint, suggestions in an editor and the service.",
+    "Measure Lacuna: quality, speed, the constraint, and suggestions in an editor.",
     "tests.benchmarks",
     {
         "evaluate": "evaluate",
@@ -14,7 +14,6 @@ BENCHMARKS = Program(
         "drafts": "tests.benchmarks.engine.drafts",
         "syntax": "tests.benchmarks.constraint.measure",
         "unclean": "tests.benchmarks.constraint.measure",
-        "serve": "tests.benchmarks.service.load",
         "fit-gate": "tests.benchmarks.fitting.gate",
         "fit-ranking": "tests.benchmarks.fitting.ranking",
     },

@@ -19,7 +19,7 @@ from tests.benchmarks.edits.dataset import EditCase, load_edit_cases
 from tests.benchmarks.edits.judging import Answered, judge, rows
 from tests.benchmarks.figures import show
 from tests.benchmarks.records import Records
-from tests.benchmarks.service import own
+from tests.benchmarks.service import runtime_folder, service
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.commands import output
@@ -188,10 +188,10 @@ def next_edits(
     async def run(written: Records[Answered]) -> list[Answered]:
         if without_model:
             return await measure(cases, ways, written, "--engine", NOWHERE)
-        async with own.service(model):
+        async with service(model):
             return await measure(cases, ways, written)
 
-    with own.runtime_folder(), Records(records, Answered, anew=True) as written:
+    with runtime_folder(), Records(records, Answered, anew=True) as written:
         show(rows(asyncio.run(run(written))), json_output)
 
 

@@ -12,8 +12,7 @@ from tests.benchmarks.editor.typing import asking, person
 from tests.benchmarks.editor.typing.stretches import stretches
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.records import Records
-from tests.benchmarks.service import own
-from tests.benchmarks.service.own import busy_core
+from tests.benchmarks.service import busy_core, runtime_folder, service
 
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -59,7 +58,7 @@ def typing(
     chosen = stretches(file)[: limit or None]
 
     async def run() -> list[Row]:
-        async with own.service(model):
+        async with service(model):
             if ask:
                 sure: dict[str, object] = {} if min_confidence is None else {"minConfidence": min_confidence}
                 with Records(records, asking.Asked, anew=True) as asked:
@@ -70,7 +69,7 @@ def typing(
             with Records(records, person.Typed, anew=True) as typed:
                 return person.rows(await person.type_all(chosen, plugins, nvim, person.Pace(), typed))
 
-    with own.runtime_folder(backend=backend), busy_core() if busy else nullcontext():
+    with runtime_folder(backend=backend), busy_core() if busy else nullcontext():
         show(asyncio.run(run()), json_output)
 
 

@@ -1,1 +1,0 @@
-"""A load test of the service, and the service that a measurement has for itself."""
