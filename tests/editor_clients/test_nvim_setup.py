@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.editor_clients.neovim import BIN, PLUGIN
+from tests.editor_clients.neovim import PLUGIN
 from tests.editor_clients.small_wheel import SERVER, make_wheel
 from tests.editor_clients.test_install import INSTALLER, SLOW
 from tests.lsp.service import wait_for
+from tests.neovim import BIN
 
 # Answers the question, waits for the end of the setup and prints what was said, and what starts the server then.
 RUN = """

@@ -223,7 +223,7 @@ async def connected(socket: Path) -> AsyncIterator[Editor]:
         await client.shutdown_session()
     finally:
         writer.close()
-        await client.stop()  # type: ignore[no-untyped-call]
+        await client.stop()
         await writer.wait_closed()
 
 
@@ -247,4 +247,4 @@ async def launched(
     finally:
         if client._server.returncode is None:
             client._server.terminate()
-        await client.stop()  # type: ignore[no-untyped-call]
+        await client.stop()

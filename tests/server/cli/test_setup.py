@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.editor_clients.neovim import BIN
+from tests.neovim import BIN
 from tests.server.cli.test_main import run
 
 from lacuna_model.hub import models

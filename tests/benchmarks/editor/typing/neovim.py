@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.editor_clients.neovim import Session, started
+from tests.neovim import Session, started
 
 SIZE = 120, 40
 # The suggestion at the cursor, as any plugin draws it: virtual text of the cursor's line, without counters.
