@@ -90,14 +90,6 @@ def test_two_engines_fill_the_gaps_of_a_benchmark(
     assert len(records.read_bytes().splitlines()) == 1 + 4
 
 
-def test_drafts_are_compared(tmp_path: Path, problems: Path) -> None:
-    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
-    ended = run("drafts", "--data", problems, "--arms", "none,project", "--model", gguf, "--threads", 1, "--json")
-    assert ended.returncode == 0, ended.stderr
-    rows = json.loads(ended.stdout)
-    assert [(row["drafts"], row["fills"], row["differing"]) for row in rows] == [("none", 2, 0), ("project", 2, 0)]
-
-
 def test_gaps_of_a_corpus_are_restored(tmp_path: Path) -> None:
     with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
         writer.write(Document("p", "1", "MIT", "a.py", "python", 2 * tiny.CODE))

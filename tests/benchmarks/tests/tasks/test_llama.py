@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.tasks.llama import LlamaCpp, LlamaFiller
-from tests.model import gguf_files
+from tests.benchmarks.tasks.llama import LlamaFiller
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import InfillRequest, Region
@@ -16,16 +15,6 @@ from lacuna_model.tokenizer import Tokenizer
 ROOT = Path(__file__).parents[4]
 TOKENIZER = Tokenizer(tiny_fim.VOCABULARY)
 MIDDLE = tiny_fim.FIM.middle
-
-
-def test_the_real_llama_cpp_generates_the_best_tokens_of_the_model(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp", reason="it compiles for minutes, so that no extra of the tests has it")
-    model = tiny_fim.loaded()
-    llama = LlamaCpp(gguf_files.write_fim(tmp_path / "tiny.gguf"), threads=1)
-    for prompt in ([5, 9, 7, 30, 31, 9, 7], [5, 9, 7, 30, 31, 9, 8], [5, 9, 7, 30]):
-        said = llama.generate(prompt, 12)
-        reading = tiny_fim.plain_logits(model, [*prompt, *said])
-        assert said == reading[len(prompt) - 1 : -1].argmax(-1).tolist()
 
 
 def test_its_process_ends_with_a_killed_parent() -> None:
