@@ -33,32 +33,6 @@ _COMMANDS = {"ruby": "subshell"}
 _RELATIVE = frozenset(("yaml",))
 
 
-def comments(tree: Tree) -> tuple[Span, ...]:
-    """Returns the spans of a file's comments in order, without the line end that some grammars include."""
-    found = []
-    stack = [tree.root_node]
-    while stack:
-        node = stack.pop()
-        if "comment" in node.type and node.is_named:
-            found.append((node.start_byte, node.start_byte + len((node.text or b"").rstrip())))
-        else:
-            stack += reversed(node.children)
-    return tuple(found)
-
-
-class KeptLines:
-    """The lines of a file that begin inside a string, comment or text, so that their indentation must not change."""
-
-    def __init__(self, tree: Tree, language: Language) -> None:
-        kept = () if language.name in _RELATIVE else _kept(tree.root_node, language.name)
-        self._spans = sorted(kept)
-
-    def __contains__(self, line: int) -> bool:
-        """Returns whether a line, given by the byte offset of its beginning, is one of them."""
-        index = bisect_left(self._spans, (line,)) - 1
-        return index >= 0 and line < self._spans[index][1]
-
-
 def _kept(root: Node, language: str) -> Iterator[Span]:
     """Yields disjoint spans of several lines; lines that begin inside a span are kept."""
     stack = [root]
@@ -160,8 +134,16 @@ class Source:
 
     @cached_property
     def comments(self) -> tuple[Span, ...]:
-        """The spans of the comments in order."""
-        return comments(self.tree)
+        """The spans of the comments in order, without the line end that some grammars include."""
+        found = []
+        stack = [self.tree.root_node]
+        while stack:
+            node = stack.pop()
+            if "comment" in node.type and node.is_named:
+                found.append((node.start_byte, node.start_byte + len((node.text or b"").rstrip())))
+            else:
+                stack += reversed(node.children)
+        return tuple(found)
 
     def comment_at(self, offset: int) -> Span | None:
         """Returns the span of the comment that contains a byte, or None."""
@@ -186,9 +168,13 @@ class Source:
         return not any(text.startswith(opener) and text.endswith(closer) for opener, closer in blocks)
 
     @cached_property
-    def kept_lines(self) -> KeptLines:
-        """The lines that begin inside a string, comment or text, by the byte offsets of their beginnings."""
-        return KeptLines(self.tree, self.language)
+    def _kept_spans(self) -> list[Span]:
+        return sorted(() if self.language.name in _RELATIVE else _kept(self.tree.root_node, self.language.name))
+
+    def keeps_line(self, offset: int) -> bool:
+        """Returns whether the line that begins there begins inside a string, comment or text: it is not indented."""
+        index = bisect_left(self._kept_spans, (offset,)) - 1
+        return index >= 0 and offset < self._kept_spans[index][1]
 
     def query(self, text: str) -> Iterator[dict[str, list[Node]]]:
         """Yields the matches of a tree-sitter query. Raises RequestError where it is invalid for the grammar."""

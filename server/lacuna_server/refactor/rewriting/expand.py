@@ -10,10 +10,10 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END
-from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch, Span
+from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end
+from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end, without_comments
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.rewrite import (
     TOO_DEEP,
@@ -53,8 +53,7 @@ def rewrites(
     found: list[Carried | LeftOut] = []
     for match in matches:
         place = ended(source, match, template)
-        everything = Carried(place, whole(place, template))
-        found.append(everything if replaced else carried(source, place, template, narrow=not kept))
+        found.append(whole(place, template) if replaced else carried(source, place, template, narrow=not kept))
     yield from (item for item in found if isinstance(item, LeftOut))
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
@@ -108,7 +107,7 @@ def _kept_template_lines(template: Template, language: Language) -> Kept:
         for part in names:
             lines = part.encode().split(b"\n")
             for number, line in enumerate(lines):
-                if number and at in sample.kept_lines:
+                if number and sample.keeps_line(at):
                     kept.add((part, number))
                 at += len(line) + (number < len(lines) - 1)
     return frozenset(kept)
@@ -135,7 +134,7 @@ class _Expansion:
         base: str | None = None,
     ) -> None:
         self._source, self._template, self._kept = source, template, kept
-        self._match, self._change, self._inner, self._comment = item.match, item.change, inner, item.comment
+        self._item, self._match, self._inner = item, item.match, inner
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
         self._lead = ""
@@ -146,19 +145,13 @@ class _Expansion:
 
     def parts(self) -> tuple[Part, ...]:
         """Returns the text and the holes of the place."""
-        start, end = self._match.captures.get(self._template.after, (0, 0))
-        if start < end:
-            at = self._without_comments(start, end)[0]
-            self._stays(self._match.start, at)
-            self._expand(self._template.inserted)
-            self._stays(at, self._match.end)
-        else:
-            self._stays(self._match.start, self._change.start)
-            self._opens_line = self._match.start == self._change.start
-            self._expand(self._change.parts)
-            self._stays(self._change.end, self._match.end)
-        if self._comment:
-            self._close_line(f"  {self._comment}")
+        item = self._item
+        self._stays(self._match.start, item.start)
+        self._opens_line = self._match.start == item.start
+        self._expand(item.parts)
+        self._stays(item.end, self._match.end)
+        if item.comment:
+            self._close_line(f"  {item.comment}")
         return tuple(self._parts)
 
     def _stays(self, start: int, end: int) -> None:
@@ -274,7 +267,7 @@ class _Expansion:
 
         Without a line break behind them that ``breaks`` the line, they have no comma that belongs to one.
         """
-        body_end, tail_start = self._without_comments(start, end)
+        body_end, tail_start = without_comments(self._source, start, end)
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
             self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
@@ -292,18 +285,6 @@ class _Expansion:
         """Returns whether a list goes on with a line break, which is not a part of its nodes, and needs no comma."""
         node = self._source.tree.root_node.descendant_for_byte_range(start, end)
         return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
-
-    def _without_comments(self, start: int, end: int) -> Span:
-        """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
-        data, tail = self._source.data, end
-        while True:
-            last = start + len(data[start:tail].rstrip())
-            node = self._source.tree.root_node.descendant_for_byte_range(max(start, last - 1), last)
-            if last == start or node is None or "comment" not in node.type:
-                break
-            tail = max(start, node.start_byte)
-        body = start + len(data[start:last].removesuffix(b",").rstrip())
-        return body, last
 
     def _piece(self, start: int, end: int) -> bool:
         """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten.
@@ -326,7 +307,9 @@ class _Expansion:
                     self._put(part)
                     if not number:
                         begun = len(self._parts) - 1
-                self.pieces += [piece.moved(begun) for piece in nested.pieces]
+                self.pieces += [
+                    replace(piece, first=piece.first + begun, last=piece.last + begun) for piece in nested.pieces
+                ]
                 self.pieces.append(PieceSpan(begun, len(self._parts), match.start, match.end, many=True))
                 if nested.ends_in_comment:
                     self._line_due = new
@@ -343,7 +326,7 @@ class _Expansion:
             line = found.end()
             out += self._source.slice(position, line)
             position = line
-            if line not in self._source.kept_lines and self._source.data.startswith(old.encode(), line, end):
+            if not self._source.keeps_line(line) and self._source.data.startswith(old.encode(), line, end):
                 position = line + len(old.encode())
                 out += new
         return out + self._source.slice(position, end)

@@ -190,10 +190,6 @@ class LeftOut:
     at: int
     reason: str
 
-    def moved(self, by: int) -> "LeftOut":
-        """Returns the place in a text that has so many more bytes before it."""
-        return replace(self, at=self.at + by)
-
 
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
     """Returns the rewrites in order without those that overlap an earlier or outer one, and a line about each of these.
