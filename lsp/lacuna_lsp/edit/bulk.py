@@ -22,11 +22,10 @@ from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import Plan, PlannedEdit
+from lacuna_server.refactor.plan import Plan, PlannedEdit, writable
 from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,

@@ -29,11 +29,10 @@ from lacuna_server import files
 from lacuna_server.agents.folders import Folders, Places, version_of
 from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
-from lacuna_server.refactor.apply import apply as write_plan
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import Plan, writable
+from lacuna_server.refactor.plan import apply as write_plan
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
 FILL_TOKENS = 192

@@ -15,11 +15,10 @@ from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.terminal import is_answered
-from lacuna_server.refactor.apply import apply as write
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import Plan, writable
+from lacuna_server.refactor.plan import apply as write
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.apply import apply
-from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, sha256
+from lacuna_server.refactor.journal import sha256
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, apply
 from lacuna_server.refactor.rewriting.refactoring import by_structure
 
 from .bench import Bench, Scripted

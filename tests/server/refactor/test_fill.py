@@ -6,8 +6,9 @@ from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
+from lacuna_server.refactor.journal import sha256
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import FileEdits, sha256
+from lacuna_server.refactor.plan import FileEdits
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 from lacuna_server.wire.protocol import ServiceError
 

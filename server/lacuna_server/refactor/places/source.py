@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -31,6 +31,20 @@ _FIRST_COLUMN = b"=begin"
 _COMMANDS = {"ruby": "subshell"}
 # In YAML the indentation of a string counts relative to its key, so the string keeps its value when both move.
 _RELATIVE = frozenset(("yaml",))
+
+
+def walk(root: Node, enters: Callable[[Node], bool] = lambda node: True) -> Iterator[Node]:
+    """Yields the nodes of a tree in the order of the text, a node before its children; those of what it ``enters``."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        if enters(node):
+            stack += reversed(node.children)
+
+
+def _is_comment(node: Node) -> bool:
+    return node.is_named and "comment" in node.type
 
 
 def _kept(root: Node, language: str) -> Iterator[Span]:
@@ -135,15 +149,8 @@ class Source:
     @cached_property
     def comments(self) -> tuple[Span, ...]:
         """The spans of the comments in order, without the line end that some grammars include."""
-        found = []
-        stack = [self.tree.root_node]
-        while stack:
-            node = stack.pop()
-            if "comment" in node.type and node.is_named:
-                found.append((node.start_byte, node.start_byte + len((node.text or b"").rstrip())))
-            else:
-                stack += reversed(node.children)
-        return tuple(found)
+        found = (node for node in walk(self.tree.root_node, lambda node: not _is_comment(node)) if _is_comment(node))
+        return tuple((node.start_byte, node.start_byte + len((node.text or b"").rstrip())) for node in found)
 
     def comment_at(self, offset: int) -> Span | None:
         """Returns the span of the comment that contains a byte, or None."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, walk
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
 
@@ -16,24 +16,14 @@ IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import
 
 def nodes(root: Node, *types: str) -> Iterator[Node]:
     """Yields the nodes of these types in a tree, in the order of the text."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in types:
-            yield node
-        stack += reversed(node.children)
+    return (node for node in walk(root) if node.type in types)
 
 
-def own_nodes(function: Node, *types: str) -> Iterator[Node]:
+def _own_nodes(function: Node, *types: str) -> Iterator[Node]:
     """Yields the nodes of these types in a function's body, without those in nested functions and classes."""
     body = function.child_by_field_name("body")
-    stack = [body] if body is not None else []
-    while stack:
-        node = stack.pop()
-        if node.type in types:
-            yield node
-        if node.type not in SCOPES:
-            stack += reversed(node.children)
+    found = walk(body, lambda node: node.type not in SCOPES) if body is not None else ()
+    return (node for node in found if node.type in types)
 
 
 def ancestors(node: Node) -> Iterator[Node]:
@@ -144,9 +134,9 @@ def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
 
 def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
     """Returns the return type; empty for a generator, because the module may not have imported its type."""
-    if any(True for _ in own_nodes(function, "yield")):
+    if any(True for _ in _own_nodes(function, "yield")):
         return ()
-    returned = [node.named_children for node in own_nodes(function, "return_statement")]
+    returned = [node.named_children for node in _own_nodes(function, "return_statement")]
     valued = [bool(values) and values[0].type != "none" for values in returned]
     body = function.child_by_field_name("body")
     if any(valued):
@@ -175,7 +165,7 @@ def _is_left(statement: Node | None) -> bool:
             return _is_left(_block(statement))
         case "while_statement":
             is_endless = text(statement.child_by_field_name("condition")) in ("True", "1")
-            return not is_endless or any(True for _ in own_nodes(statement, "break_statement"))
+            return not is_endless or any(True for _ in _own_nodes(statement, "break_statement"))
         case "try_statement":
             clauses = statement.named_children
             if any(one.type == "finally_clause" and not _is_left(_block(one)) for one in clauses):
