@@ -235,8 +235,3 @@ def doctor(json_output: JsonOption = False) -> None:
             console.print(line, soft_wrap=True)
     if any(check.state == "fail" for check in checks):
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(doctor)

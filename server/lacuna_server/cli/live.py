@@ -101,10 +101,7 @@ UNSURE, HALF_SURE, SURE = (206, 62, 62), (150, 110, 0), (22, 136, 62)
 
 
 def follow(
-    console: Console,
-    document: FileText,
-    regions: Sequence[Region],
-    stream: Generator[Snapshot, None, InfillResult],
+    console: Console, document: FileText, regions: Sequence[Region], stream: Generator[Snapshot, None, InfillResult]
 ) -> InfillResult:
     """Shows every snapshot of a stream and returns its result; where there is no terminal, only what it took."""
     if not console.is_terminal:

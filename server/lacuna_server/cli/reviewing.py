@@ -68,13 +68,7 @@ def ask(plan: Plan, fills: Mapping[str, FileFill], answer: Fill) -> Plan:
     return msgspec.structs.replace(plan, files=tuple(kept)).ready
 
 
-def _place(
-    document: FileText,
-    file: FileEdits,
-    fill: FileFill,
-    answer: Fill,
-    counter: str,
-) -> Subject[PlannedEdit]:
+def _place(document: FileText, file: FileEdits, fill: FileFill, answer: Fill, counter: str) -> Subject[PlannedEdit]:
     """One place, which the question names by a counter."""
 
     def describe(edit: PlannedEdit) -> str:

@@ -31,6 +31,8 @@ from lacuna_server.cli.models import (
     in_megabytes,
     progress_bar,
     progress_lines,
+    remove,
+    size_of,
     suited,
 )
 from lacuna_server.client import lifecycle
@@ -189,15 +191,14 @@ def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]", *, fixed
 def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """Stop the service, and remove the models and all else that Lacuna keeps; your settings and the program stay."""
     kept = [one for one in _places() if one.exists() or one.is_symlink()]
-    size = in_megabytes(sum(_bytes(one) for one in kept))
+    size = size_of(kept)
     running = lifecycle.find() is not None
     if kept and not yes:
         places = ", ".join(sorted({str(one.parent) for one in kept}))
         confirm(f"Remove {size} from {places}?", f"this removes {size} from {places}")
     if running:
         serve.stop()
-    for one in kept:
-        _remove(one)
+    remove(kept)
     for folder in sorted({one.parent for one in kept}, reverse=True):  # a folder comes before the one that has it
         with contextlib.suppress(OSError):  # it is not empty, a link, a mount point, or in a folder of somebody else's
             folder.rmdir()
@@ -218,22 +219,3 @@ def _places() -> list[Path]:
     cached = [models.cache_dir() / name for name in CACHED]
     state = user_folder("state")
     return [*cached, journal.state_folder(), state / "run", state / ANSWERS, user_folder("log")]
-
-
-def _remove(one: Path) -> None:
-    if one.is_dir() and not one.is_symlink():
-        shutil.rmtree(one)
-    else:
-        one.unlink(missing_ok=True)
-
-
-def _bytes(one: Path) -> int:
-    if one.is_symlink():
-        return 0
-    return sum(file.stat().st_size for file in (one, *one.rglob("*")) if file.is_file() and not file.is_symlink())
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command()(setup)
-    app.command()(uninstall)

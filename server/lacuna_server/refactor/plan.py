@@ -1,9 +1,8 @@
 """The plan of a refactor, independent of any editor: for each file its digest and one edit for each place.
 
-Which files may be written, and how the edits are written.
+And how the edits are written.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,11 +10,9 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text.lines import splice
-from lacuna_server.files import check_writable, unwritable
+from lacuna_server.files import check_writable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.journal import sha256
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.rewrite import Rewrite
 
 EditStatus = Literal["ready", "failed", "unsure"]
 
@@ -115,19 +112,3 @@ def apply(plan: Plan) -> list[str]:
         contents.append((path, before, file.rewritten(before)))
     journal.replace_all(contents)
     return [str(path) for path, _, _ in contents]
-
-
-def writable(
-    found: Sequence[tuple[Source, list[Rewrite]]],
-) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
-    """Returns the places of the files that may be written, and a line about each of the other files.
-
-    A document that is open is its editor's to write.
-    """
-    kept, left_out = [], []
-    for source, rewrites in found:
-        if source.version is None and (reason := unwritable(Path(source.path))):
-            left_out.append(f"{source.path} {reason}; not changed")
-        else:
-            kept.append((source, rewrites))
-    return kept, left_out

@@ -112,8 +112,3 @@ def kernels(
     show(found, json_output)
     if not all(row["right"] for row in found):
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("kernels")(kernels)

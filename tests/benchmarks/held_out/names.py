@@ -204,8 +204,3 @@ def names(
 
     with Records(records, Filled) as kept:
         show(rows(measure(engine.fill, engine.model.tokenizer, wanted, known, kept)), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("names")(names)

@@ -190,8 +190,3 @@ def serve(
     show([report.row], json_output)
     if report.lost:
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("serve")(serve)

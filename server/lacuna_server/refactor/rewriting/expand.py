@@ -32,12 +32,7 @@ Kept: TypeAlias = frozenset[tuple[str, int]]
 
 
 def rewrites(
-    source: Source,
-    matches: Sequence[PatternMatch],
-    template: Template,
-    label: str = "",
-    *,
-    replaced: bool = False,
+    source: Source, matches: Sequence[PatternMatch], template: Template, label: str = "", *, replaced: bool = False
 ) -> Iterator[Rewrite | LeftOut]:
     """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 

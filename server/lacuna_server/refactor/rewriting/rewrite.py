@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
 from tree_sitter import Node, Tree
 
 from lacuna_model.core.errors import RequestError
@@ -113,32 +112,23 @@ def _variable(token: re.Match[str], known: frozenset[str]) -> MetaVariable:
 
 
 def _hole(options: str) -> Region:
-    hole = Region(0, 0)
+    found: dict[str, Any] = {}
     while options:
         if options.startswith("regex="):
-            expression = options.removeprefix("regex=")
-            regex_grammar(expression)  # an invalid one is refused here, before a model is loaded
-            return msgspec.structs.replace(hole, regex=expression)
+            found["regex"] = options.removeprefix("regex=")
+            regex_grammar(found["regex"])  # an invalid one is refused here, before a model is loaded
+            break
         option, _, options = options.partition(":")
-        hole = _with_option(hole, option)
-    return hole
-
-
-def _with_option(hole: Region, option: str) -> Region:
-    match option.split("=", 1):
-        case ["line"]:
-            return msgspec.structs.replace(hole, single_line=True)
-        case ["lines", count]:
-            return msgspec.structs.replace(hole, max_lines=_number(option, count))
-        case ["tokens", count]:
-            return msgspec.structs.replace(hole, max_tokens=_number(option, count))
-    raise RequestError(f"a hole has no option {option!r}; known: {OPTIONS}")
-
-
-def _number(option: str, digits: str) -> int:
-    if not digits.isdecimal() or len(digits) > len(str(MAX_HOLE_TOKENS)) or not 1 <= int(digits) <= MAX_HOLE_TOKENS:
-        raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
-    return int(digits)
+        name, equals, digits = option.partition("=")
+        if option == "line":
+            found["single_line"] = True
+        elif name in ("lines", "tokens") and equals:
+            if not re.fullmatch(r"[1-9]\d{,3}", digits, re.ASCII) or int(digits) > MAX_HOLE_TOKENS:
+                raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
+            found[f"max_{name}"] = int(digits)
+        else:
+            raise RequestError(f"a hole has no option {option!r}; known: {OPTIONS}")
+    return Region(0, 0, **found)
 
 
 # A hole is a region whose offsets are not known yet.
