@@ -4,12 +4,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_model.text.lines import BYTE_LINE_END, LINE_END
+from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
 from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
@@ -27,8 +26,16 @@ from lacuna_server.refactor.rewriting.rewrite import (
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
-# Template lines that begin inside a string of the template, each as a text part and the number of a line in it.
-Kept: TypeAlias = frozenset[tuple[str, int]]
+
+
+class _Lines(NamedTuple):
+    """The lines of a template that begin inside a string of it, each as a text part and its number in that.
+
+    ``unit`` is one level of the indentation of the others.
+    """
+
+    kept: frozenset[tuple[str, int]]
+    unit: str
 
 
 def rewrites(
@@ -43,12 +50,12 @@ def rewrites(
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
-    kept = _kept_template_lines(template, source.language)
+    lines = _template_lines(template, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []
     for match in matches:
         place = ended(source, match, template)
-        found.append(whole(place, template) if replaced else carried(source, place, template, narrow=not kept))
+        found.append(whole(place, template) if replaced else carried(source, place, template, narrow=not lines.kept))
     yield from (item for item in found if isinstance(item, LeftOut))
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
@@ -56,7 +63,7 @@ def rewrites(
     fitting = Fitting(source)
 
     def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
-        expansion = _Expansion(source, template, kept, item, inner)
+        expansion = _Expansion(source, template, lines, item, inner)
         named = _labelled(label or f"${WHOLE}", item.match, source)
         try:
             rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
@@ -72,7 +79,7 @@ def rewrites(
         inner = _within(ordered, index)
         one = made(item, inner)
         if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
-            again = carried(source, longer, template, narrow=not kept)
+            again = carried(source, longer, template, narrow=not lines.kept)
             other = made(again, inner) if isinstance(again, Carried) else one
             one = other if isinstance(other, Rewrite) else one
         yield one
@@ -93,19 +100,20 @@ def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
     return replace(match, start=at, end=at)
 
 
-def _kept_template_lines(template: Template, language: Language) -> Kept:
-    kept = set()
+def _template_lines(template: Template, language: Language) -> _Lines:
+    kept, leads = set[tuple[str, int]](), list[str]()
     for parts in (template.parts, template.inserted):
-        names = [part if isinstance(part, str) else "x" for part in parts]
-        sample = Source("", "".join(names), language)
-        at = 0
-        for part in names:
-            lines = part.encode().split(b"\n")
+        texts = [part if isinstance(part, str) else "x" for part in parts]
+        sample, at = Source("", "".join(texts), language), 0
+        for text in texts:
+            lines = text.split("\n")
             for number, line in enumerate(lines):
                 if number and sample.keeps_line(at):
-                    kept.add((part, number))
-                at += len(line) + (number < len(lines) - 1)
-    return frozenset(kept)
+                    kept.add((text, number))
+                elif number and (line.strip(" \t") or number == len(lines) - 1):
+                    leads.append(indentation(line, " \t"))
+                at += len(line.encode()) + (number < len(lines) - 1)
+    return _Lines(frozenset(kept), min(filter(None, leads), key=len, default=DEFAULT_UNIT))
 
 
 def _labelled(label: str, match: PatternMatch, source: Source) -> str:
@@ -123,12 +131,12 @@ class _Expansion:
         self,
         source: Source,
         template: Template,
-        kept: Kept,
+        lines: _Lines,
         item: Carried,
         inner: Sequence[Carried],
         base: str | None = None,
     ) -> None:
-        self._source, self._template, self._kept = source, template, kept
+        self._source, self._template, self._lines = source, template, lines
         self._item, self._match, self._inner = item, item.match, inner
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
@@ -204,7 +212,7 @@ class _Expansion:
         for number, line in enumerate(lines[1:], start=1):
             out += self._source.newline
             bare = line.lstrip(" \t")
-            if (text, first_number + number) in self._kept:
+            if (text, first_number + number) in self._lines.kept:
                 out += line
             elif bare or number == len(lines) - 1:
                 self._lead = self._in_units(line[: len(line) - len(bare)])
@@ -214,32 +222,20 @@ class _Expansion:
 
     def _in_units(self, lead: str) -> str:
         """Converts the indentation of a template line to the file's unit of indentation."""
-        unit = self._template_unit
+        unit = self._lines.unit
         return self._source.indent_unit * (len(lead) // len(unit)) + lead[len(lead) - len(lead) % len(unit) :]
-
-    @cached_property
-    def _template_unit(self) -> str:
-        indents = []
-        for text in self._template.parts:
-            lines = text.split("\n") if isinstance(text, str) else []
-            for number, line in enumerate(lines):
-                bare = line.lstrip(" \t")
-                if number and (bare or number == len(lines) - 1) and (text, number) not in self._kept:
-                    indents.append(line[: len(line) - len(bare)])
-        return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
     def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         start = self._in_front(start, end)
         begun = len(self._parts)
-        if variable.many:
-            taken_care_of = self._nodes(start, end, comma=comma, breaks=breaks)
-        else:
-            taken_care_of = self._piece(start, end)
+        skip_comma = variable.many and self._nodes(start, end, comma=comma, breaks=breaks)
+        if not variable.many:
+            self._piece(start, end)
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
-        return taken_care_of
+        return skip_comma
 
     def _in_front(self, start: int, end: int) -> int:
         """Appends the comment that a piece begins with behind code on a line of its own, if it ends its line.
@@ -281,11 +277,8 @@ class _Expansion:
         node = self._source.tree.root_node.descendant_for_byte_range(start, end)
         return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
 
-    def _piece(self, start: int, end: int) -> bool:
-        """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten.
-
-        Returns False: the template keeps its comma.
-        """
+    def _piece(self, start: int, end: int) -> None:
+        """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten."""
         alone = self._opens_line and not self._source.lead(start).strip()
         old = self._source.indent_at(start) if alone else self._from
         new = self._base + self._lead
@@ -296,7 +289,7 @@ class _Expansion:
                 self._put(self._moved(position, match.start, old, new))
                 base = _indented(self._source.indent_at(match.start), old, new)
                 inner = _within(self._inner, index)
-                nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
+                nested = _Expansion(self._source, self._template, self._lines, item, inner, base)
                 begun = len(self._parts)
                 for number, part in enumerate(nested.parts()):
                     self._put(part)
@@ -310,7 +303,6 @@ class _Expansion:
                     self._line_due = new
                 position = match.end
         self._put(self._moved(position, end, old, new))
-        return False
 
     def _moved(self, start: int, end: int, old: str, new: str) -> str:
         """Returns bytes of the file with the indentation ``old`` of their lines replaced, except inside strings."""
