@@ -140,16 +140,11 @@ def stop() -> None:
         raise typer.Exit(NOT_RUNNING)
     lifecycle.ask_to_end(running)
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    while _still(running):
+    while (found := lifecycle.find()) is not None and found.pid == running.pid:
         if time.monotonic() > deadline:
             raise LifecycleError(f"process {running.pid} has not ended after {STOP_TIMEOUT_S:.0f} s")
         time.sleep(0.05)
     output.say(f"stopped the service at {running.url} (process {running.pid})")
-
-
-def _still(running: Running) -> bool:
-    found = lifecycle.find()
-    return found is not None and found.pid == running.pid
 
 
 NO_LOG = 1

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
@@ -40,9 +40,6 @@ from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import DEFAULT_PORT
 from lacuna_server.wire.layers import SettingsLayer
-
-if TYPE_CHECKING:
-    from lacuna_server.client.starting import Address
 
 # Not lacuna-lsp: the folder of an installation's commands may not be on the path.
 LANGUAGE_SERVER = (sys.executable, "-I", "-m", "lacuna_lsp")
@@ -111,6 +108,10 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """
     if json_output:
         output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
+    import asyncio
+
+    from lacuna_server.client import starting
+
     found = layers.required(layers.read(None))
     if missing := _missing(suited(found).name):
         size = sum(info.size for info in missing)
@@ -121,7 +122,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     with progress_lines() if json_output else progress_bar() as report:
         choice = fetched(found, report)
         report("start", 0, 0)
-        address = _started(found)
+        address = asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
     there = editor_programs(address.url)
     if json_output:
         told = {"model": choice.name, "why": choice.why, "service": address.url, "editors": there}
@@ -137,14 +138,6 @@ def _missing(name: str) -> list[ModelInfo]:
     info = models.find(name)
     wanted = [info, models.drafting(info.parameters)]
     return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
-
-
-def _started(found: Sequence[SettingsLayer]) -> "Address":
-    import asyncio
-
-    from lacuna_server.client import starting
-
-    return asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
 
 
 def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:

@@ -199,19 +199,16 @@ class FileFill:
     def _batches(self) -> list[list[int]]:
         """Returns batches of places with holes, by their indices: as many as fit into one request."""
         batches: list[list[int]] = []
-        batch: list[int] = []
         holes = 0
         for index, rewrite in enumerate(self.rewrites):
-            count = len(rewrite.holes)
-            if not count:
+            if not rewrite.holes:
                 continue
-            far = batch and rewrite.end - self.rewrites[batch[0]].start > MAX_SPAN_BYTES
-            if batch and (far or holes + count > MAX_GAPS):
-                batches.append(batch)
-                batch, holes = [], 0
-            batch.append(index)
-            holes += count
-        return [*batches, batch] if batch else batches
+            holes += len(rewrite.holes)
+            if not batches or holes > MAX_GAPS or rewrite.end - self.rewrites[batches[-1][0]].start > MAX_SPAN_BYTES:
+                batches.append([])
+                holes = len(rewrite.holes)
+            batches[-1].append(index)
+        return batches
 
     def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".

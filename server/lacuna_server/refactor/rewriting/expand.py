@@ -48,7 +48,9 @@ def rewrites(
     it would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
     if template.begins_line:
-        matches = [_behind_comment(source, match) for match in matches]
+        behind = [source.behind_comment(match.start) if match.start == match.end else match.start for match in matches]
+        moved = zip(matches, behind, strict=True)
+        matches = [replace(match, start=at, end=max(at, match.end)) for match, at in moved]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     lines = _template_lines(template, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
@@ -90,14 +92,6 @@ def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
     """Returns the matches that begin within one of them; they follow it."""
     end = ordered[index].match.end
     return ordered[index + 1 : bisect_left(ordered, end, lo=index + 1, key=lambda item: item.match.start)]
-
-
-def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
-    """Moves an insertion after the comment at the end of its line."""
-    if match.start < match.end:
-        return match
-    at = source.behind_comment(match.start)
-    return replace(match, start=at, end=at)
 
 
 def _template_lines(template: Template, language: Language) -> _Lines:
@@ -144,7 +138,7 @@ class _Expansion:
         self._opens_line = True
         self._parts: list[Part] = []
         self.pieces: list[PieceSpan] = []
-        self._line_due: str | None = None  # the indentation of the line that must follow, if one must
+        self.line_due: str | None = None  # the indentation of the line that must follow, if the text ends in a comment
 
     def parts(self) -> tuple[Part, ...]:
         """Returns the text and the holes of the place."""
@@ -173,19 +167,14 @@ class _Expansion:
         self._piece(start, end)
         self._opens_line = opens_line
 
-    @property
-    def ends_in_comment(self) -> bool:
-        """Whether the text after the place has to begin on a new line."""
-        return self._line_due is not None
-
     def _put(self, part: Part) -> None:
         """Appends a part, on a new line where a line comment precedes it."""
         bare = part.lstrip(" \t") if isinstance(part, str) else part
-        if self._line_due is not None and bare != "":
+        if self.line_due is not None and bare != "":
             if not (isinstance(bare, str) and LINE_END.match(bare)):
-                self._parts.append(self._source.newline + self._line_due)
+                self._parts.append(self._source.newline + self.line_due)
                 part = bare
-            self._line_due = None
+            self.line_due = None
         if part != "":
             self._parts.append(part)
 
@@ -215,15 +204,12 @@ class _Expansion:
             if (text, first_number + number) in self._lines.kept:
                 out += line
             elif bare or number == len(lines) - 1:
-                self._lead = self._in_units(line[: len(line) - len(bare)])
+                lead = line[: len(line) - len(bare)]
+                depth, rest = divmod(len(lead), len(self._lines.unit))
+                self._lead = self._source.indent_unit * depth + lead[len(lead) - rest :]
                 out += self._base + self._lead + bare
         self._opens_line = not lines[-1].strip() and (len(lines) > 1 or self._opens_line)
         self._put(out)
-
-    def _in_units(self, lead: str) -> str:
-        """Converts the indentation of a template line to the file's unit of indentation."""
-        unit = self._lines.unit
-        return self._source.indent_unit * (len(lead) // len(unit)) + lead[len(lead) - len(lead) % len(unit) :]
 
     def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
@@ -251,7 +237,7 @@ class _Expansion:
     def _close_line(self, comment: str, indent: str | None = None) -> None:
         """Appends a comment that ends its line. The next line gets ``indent``, by default the present indentation."""
         self._put(comment)
-        self._line_due = self._base + self._lead if indent is None else indent
+        self.line_due = self._base + self._lead if indent is None else indent
 
     def _nodes(self, start: int, end: int, *, comma: bool, breaks: bool) -> bool:
         """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped.
@@ -262,7 +248,9 @@ class _Expansion:
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
             self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
-        without = comma or not (breaks or comments or not self._closes_line(start, end))
+        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
+        counts = node is not None and node.type in COUNTING  # else a comma before the line end may go
+        without = comma or not (breaks or comments or counts or self._source.rest(end).strip())
         self._piece(start, body_end if without else tail_start)
         if comments:
             self._put("," if comma and not empty else "")
@@ -271,11 +259,6 @@ class _Expansion:
             else:
                 self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
-
-    def _closes_line(self, start: int, end: int) -> bool:
-        """Returns whether a list goes on with a line break, which is not a part of its nodes, and needs no comma."""
-        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
-        return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
 
     def _piece(self, start: int, end: int) -> None:
         """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten."""
@@ -299,8 +282,8 @@ class _Expansion:
                     replace(piece, first=piece.first + begun, last=piece.last + begun) for piece in nested.pieces
                 ]
                 self.pieces.append(PieceSpan(begun, len(self._parts), match.start, match.end, many=True))
-                if nested.ends_in_comment:
-                    self._line_due = new
+                if nested.line_due is not None:
+                    self.line_due = new
                 position = match.end
         self._put(self._moved(position, end, old, new))
 

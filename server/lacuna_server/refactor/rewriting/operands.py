@@ -75,7 +75,8 @@ def needs_brackets(node: Node, language: str) -> bool:
     """Returns whether a node of a new text must not stand in what is around it without brackets."""
     loose = LOOSE.get(language)
     for one, around in _around(node):
-        if loose is not None and loose.search(one.type) and _is_loose(one, around):
+        takes = OPERATIONS.search(around.type) or (one.type == "lambda" and around.type in CLAUSES)
+        if loose is not None and loose.search(one.type) and takes and _is_operand(one):
             return True
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
             return True
@@ -98,12 +99,6 @@ def _around(node: Node) -> Iterator[tuple[Node, Node]]:
         if (around.start_byte, around.end_byte) != (node.start_byte, node.end_byte):
             return
         node, around = around, around.parent
-
-
-def _is_loose(node: Node, around: Node) -> bool:
-    return (bool(OPERATIONS.search(around.type)) and _is_operand(node)) or (
-        node.type == "lambda" and around.type in CLAUSES and _is_operand(node)
-    )
 
 
 def _is_operand(node: Node) -> bool:
