@@ -57,7 +57,6 @@ class Excerpt:
         lexer = Syntax.guess_lexer(str(document.path), document.text) if colour else "text"
         syntax = Syntax("", lexer, theme=THEME, background_color="default", tab_size=TAB_SIZE)
         self._pieces = [_highlighted(syntax, printable(text)) for text in cut]
-        self.num_gaps = len(regions)
 
     def render(self, gaps: Sequence[Text]) -> Text:
         """Returns the excerpt with these texts in its gaps; it ends with a newline."""

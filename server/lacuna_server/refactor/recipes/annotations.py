@@ -206,10 +206,8 @@ def _imported(source: Source) -> list[str]:
 
 def _is_method(function: Node) -> bool:
     """Returns whether a function is directly in a class."""
-    scope = next(
-        (node for node in ancestors(function) if node.type in ("class_definition", "function_definition")), None
-    )
-    return scope is not None and scope.type == "class_definition"
+    kinds = (node.type for node in ancestors(function) if node.type in ("class_definition", "function_definition"))
+    return next(kinds, "") == "class_definition"
 
 
 def _decorators(function: Node) -> str:

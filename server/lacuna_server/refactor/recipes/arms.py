@@ -4,7 +4,6 @@ The enum's definition, in any of the files, decides which arms are missing. The 
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -52,8 +51,7 @@ class Enum(msgspec.Struct, frozen=True):
 @cache
 def syntaxes() -> dict[str, ArmSyntax]:
     """Returns the syntax of every language that the recipe knows."""
-    text = (resources.files(__package__) / "arms.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), type=dict[str, ArmSyntax])
+    return msgspec.toml.decode((resources.files(__package__) / "arms.toml").read_bytes(), type=dict[str, ArmSyntax])
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
