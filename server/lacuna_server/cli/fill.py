@@ -203,12 +203,12 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
 
     Returns whether every document has a valid fill, and how many files could not be written.
     """
-    from lacuna_server.cli.reviewing import Review
+    from lacuna_server.cli import reviewing
 
-    review, usable = Review(), True
+    usable, key = True, ""
     texts: list[tuple[FileText, str]] = []
     for document, request in pairs:
-        if review.ended:
+        if key == "q":
             break
         result = run(engine, document, request, watch=watch)
         explain(result, _whose(document, pairs))
@@ -219,7 +219,8 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
         def again(other: InfillRequest, document: FileText = document) -> InfillResult:
             return run(engine, replace(document, text=other.text), other)
 
-        texts.append((document, review.text(document, request, result.fills, again)))
+        text, key = reviewing.taken(document, request, result.fills, again, key)
+        texts.append((document, text))
     unwritten = sum(not _written(document, text) for document, text in texts if text != document.text)
     return usable, unwritten
 

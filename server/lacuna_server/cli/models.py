@@ -283,14 +283,8 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
 def describe(info: ModelInfo) -> dict[str, object]:
     """Return the known facts about a model, for people and scripts."""
     chosen = default()
-    return {
-        "name": info.name,
-        "title": info.title,
-        "family": info.family,
-        "parameters": info.parameters,
-        "licence": info.licence,
-        "size": info.size,
-        "sha256": info.sha256,
+    known = ("name", "title", "family", "parameters", "licence", "size", "sha256")
+    return {key: getattr(info, key) for key in known} | {
         "state": models.state(info)[0],
         "reader": reader(info.name),
         "line_s": line_seconds(info.parameters),
