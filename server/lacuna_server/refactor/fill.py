@@ -231,7 +231,7 @@ class FileFill:
         filled: list[tuple[int, str, float | None]] = []
         for index in batch:
             rewrite = self.rewrites[index]
-            own, known = (list(islice(values, len(rewrite.holes))) for values in (fills, confidence))
+            own, known = list(islice(fills, len(rewrite.holes))), list(islice(confidence, len(rewrite.holes)))
             if not self._holds_alone(index, own):
                 return UNSOUND
             filled.append((index, rewrite.filled(own), None if instruction else min(known, default=None)))

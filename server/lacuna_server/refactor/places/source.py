@@ -125,8 +125,6 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """Returns the 1-based line and the 0-based character column of a byte offset."""
         line = bisect_right(self._line_starts, offset)
-        if self.data[offset - 1 : offset + 1] == b"\r\n":  # within a line end
-            return line + 1, 0
         return line, len(self.slice(self._line_starts[line - 1], offset))
 
     @cached_property
