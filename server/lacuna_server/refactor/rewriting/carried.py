@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from lacuna_model.text.diff import num_common, num_common_end
 from lacuna_model.text.lines import indentation, step
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
+from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, MetaVariable, Piece, Template, first_line, parse_template
 
@@ -14,6 +15,7 @@ STATEMENT_END = ";"
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _WITHIN_NAME = re.compile(rb"(?<=[\w$])[\w$]")
+_IN_NAME = re.compile(b"[A-Z0-9_]")
 _STATEMENT_END = re.compile(rb"\s*;")
 # Text that does not count when pattern and match differ in it: separators, brackets, the end of a continued line.
 PASSED_OVER = re.compile(rb"[\s,;()\\]+")
@@ -41,10 +43,8 @@ def whole(match: PatternMatch, template: Template) -> Carried:
 
 def carried(source: Source, match: PatternMatch, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
     """Returns what changes of a match, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
-    start, end = match.captures.get(template.after, (0, 0))
-    if start < end:
-        at = without_comments(source, start, end)[0]
-        return Carried(match, at, at, template.inserted)
+    if inserted := _inserted(source, match, template):
+        return inserted
     if WHOLE in template.names:
         return whole(match, template)
     change = _changed(source, match, template) if narrow else whole(match, template)
@@ -58,6 +58,22 @@ def carried(source: Source, match: PatternMatch, template: Template, *, narrow: 
     if lost := _lost(source, change):
         return LeftOut(match.start, f"the pattern does not name its {lost!r}, which would be lost; not changed")
     return replace(change, comment="".join(loose))
+
+
+def _inserted(source: Source, match: PatternMatch, template: Template) -> Carried | None:
+    """Returns what a template that equals its pattern otherwise inserts behind a metavariable; None for another one.
+
+    The place keeps its own layout then.
+    """
+    pattern, text = template.pattern.encode(), template.text.encode()
+    for (start, end), (first, last) in reversed(match.tokens if len(text) > len(pattern) else ()):
+        variable = VARIABLE.fullmatch(pattern[start:end].decode())
+        alike = text.startswith(pattern[:end]) and text.endswith(pattern[end:]) and not _IN_NAME.match(text, end)
+        if variable and alike and first < last:
+            at = without_comments(source, first, last)[0]
+            new = text[end : len(text) - len(pattern) + end].decode()
+            return Carried(match, at, at, parse_template(new, template.names).parts)
+    return None
 
 
 def without_comments(source: Source, start: int, end: int) -> Span:

@@ -19,6 +19,7 @@ from lacuna_server.refactor.rewriting.rewrite import (
     LeftOut,
     MetaVariable,
     Part,
+    Piece,
     Rewrite,
     Template,
     first_line,
@@ -52,7 +53,7 @@ def rewrites(
         moved = zip(matches, behind, strict=True)
         matches = [replace(match, start=at, end=max(at, match.end)) for match, at in moved]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
-    lines = _template_lines(template, source.language)
+    lines = _template_lines(template.parts, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []
     for match in matches:
@@ -65,7 +66,10 @@ def rewrites(
     fitting = Fitting(source)
 
     def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
-        expansion = _Expansion(source, template, lines, item, inner)
+        own = lines
+        if lines.kept and item.parts != template.parts:  # an insertion, whose lines have other numbers
+            own = lines._replace(kept=_template_lines(item.parts, source.language).kept)
+        expansion = _Expansion(source, template, own, item, inner)
         named = _labelled(label or f"${WHOLE}", item.match, source)
         try:
             rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
@@ -94,19 +98,18 @@ def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
     return ordered[index + 1 : bisect_left(ordered, end, lo=index + 1, key=lambda item: item.match.start)]
 
 
-def _template_lines(template: Template, language: Language) -> _Lines:
+def _template_lines(parts: Sequence[Piece], language: Language) -> _Lines:
     kept, leads = set[tuple[str, int]](), list[str]()
-    for parts in (template.parts, template.inserted):
-        texts = [part if isinstance(part, str) else "x" for part in parts]
-        sample, at = Source("", "".join(texts), language), 0
-        for text in texts:
-            lines = text.split("\n")
-            for number, line in enumerate(lines):
-                if number and sample.keeps_line(at):
-                    kept.add((text, number))
-                elif number and (line.strip(" \t") or number == len(lines) - 1):
-                    leads.append(indentation(line, " \t"))
-                at += len(line.encode()) + (number < len(lines) - 1)
+    texts = [part if isinstance(part, str) else "x" for part in parts]
+    sample, at = Source("", "".join(texts), language), 0
+    for text in texts:
+        lines = text.split("\n")
+        for number, line in enumerate(lines):
+            if number and sample.keeps_line(at):
+                kept.add((text, number))
+            elif number and (line.strip(" \t") or number == len(lines) - 1):
+                leads.append(indentation(line, " \t"))
+            at += len(line.encode()) + (number < len(lines) - 1)
     return _Lines(frozenset(kept), min(filter(None, leads), key=len, default=DEFAULT_UNIT))
 
 

@@ -21,7 +21,6 @@ from lacuna_server.refactor.rewriting.rewrite import (
     Template,
     disjoint,
     first_line,
-    parse_rewrite,
     parse_template,
 )
 
@@ -50,7 +49,7 @@ def by_structure(pattern: str, template: str) -> Refactoring:
 
     Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
-    parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
+    parsed = replace(parse_template(template, pattern_names(pattern) | {WHOLE}), pattern=pattern)
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         for group in _readings(pattern, sources):

@@ -24,7 +24,6 @@ from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
-_IN_NAME = re.compile("[A-Z0-9_]")
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
 MAX_HOLE_TOKENS = 1024
 
@@ -42,15 +41,9 @@ Piece: TypeAlias = str | MetaVariable | Region
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template; ``text`` is as it was written, and ``pattern`` the pattern that it belongs to, if any.
-
-    If the template equals its pattern except for text inserted after a metavariable, ``after`` names that metavariable
-    and ``inserted`` is the text. The place then keeps its own layout.
-    """
+    """A parsed template; ``text`` is as it was written, and ``pattern`` the pattern that it belongs to, if any."""
 
     parts: tuple[Piece, ...]
-    after: str = ""
-    inserted: tuple[Piece, ...] = ()
     text: str = ""
     pattern: str = ""
 
@@ -81,21 +74,6 @@ def parse_template(text: str, known: frozenset[str]) -> Template:
         parts.append(_hole(token["options"] or "") if token[0].startswith("<<") else _variable(token, known))
     parts.append(text[position:])
     return Template(tuple(part for part in parts if part != ""), text=text)
-
-
-def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
-    """Parses the template of a pattern, and finds the text that it inserts into the pattern. Raises RequestError."""
-    template = replace(parse_template(text, known), pattern=pattern)
-    variables = list(VARIABLE.finditer(pattern))
-    names = Counter(variable[2] for variable in variables)
-    # Of a metavariable that stands there several times, a place knows one span.
-    for variable in reversed([one for one in variables if names[one[2]] == 1]):
-        head, tail = pattern[: variable.end()], pattern[variable.end() :]
-        named = text.startswith(head) and not _IN_NAME.match(text, len(head))
-        if named and len(text) > len(pattern) and text.endswith(tail):
-            inserted = parse_template(text[len(head) : len(text) - len(tail)], known).parts
-            return replace(template, after=variable[2], inserted=inserted)
-    return template
 
 
 def parse_parts(text: str) -> tuple[str | Region, ...]:
