@@ -19,23 +19,20 @@ MAX_SEED = 2**63 - 1
 MAX_TEMPERATURE = 2.0
 
 
-def configure(ctx: typer.Context, folder: Path) -> None:
-    """Makes the settings that hold in a folder the defaults of a command; raises ConfigError for a wrong one."""
-    found = layers.required(layers.read(folder))
-    held = layers.settings(found)
-    ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
-    if held.model:
-        ctx.default_map["model"] = held.model
-
-
 def configured(folder: Callable[[Any], Path]) -> Callable[[typer.Context, Any], Any]:
-    """Returns the callback of an argument whose value says in which folder the settings are the defaults."""
+    """Returns the callback of an argument whose value says in which folder the settings are the options' defaults.
 
-    def configure_for(ctx: typer.Context, value: Any) -> Any:
-        configure(ctx, folder(value))
+    It raises ConfigError for a wrong setting.
+    """
+
+    def configure(ctx: typer.Context, value: Any) -> Any:
+        held = layers.settings(layers.required(layers.read(folder(value))))
+        ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
+        if held.model:
+            ctx.default_map["model"] = held.model
         return value
 
-    return configure_for
+    return configure
 
 
 # Eager: the settings of the file's project are the defaults of the options.

@@ -32,19 +32,9 @@ CONTEXT_LINES = 5
 
 def report(request: InfillRequest, result: InfillResult, file: Path, model: str) -> dict[str, object]:
     """Returns the JSON object of a fill."""
-    return {
-        "status": result.status,
-        "text": request.filled(result.fills),
-        "fills": list(result.fills),
-        "alternatives": result.alternatives,
-        "confidence": result.confidence,
-        "stats": result.stats,
-        "message": result.message,
-        "refused": list(result.refused),
-        "warnings": list(result.warnings),
-        "file": str(file),
-        "model": model,
-    }
+    of_result = ("fills", "alternatives", "confidence", "stats", "message", "refused", "warnings")
+    shown = {name: getattr(result, name) for name in of_result}
+    return {"status": result.status, "text": request.filled(result.fills)} | shown | {"file": str(file), "model": model}
 
 
 def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
