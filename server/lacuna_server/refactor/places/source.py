@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 
 from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
@@ -41,6 +41,20 @@ def walk(root: Node, enters: Callable[[Node], bool] = lambda node: True) -> Iter
         yield node
         if enters(node):
             stack += reversed(node.children)
+
+
+def ancestors(node: Node) -> Iterator[Node]:
+    """Yields a node's parent, the parent of that, and so on."""
+    parent = node.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+def same_span(node: Node) -> list[Node]:
+    """Returns a node, and those around it that have the same span."""
+    span = node.byte_range
+    return [node, *takewhile(lambda around: around.byte_range == span, ancestors(node))]
 
 
 def _is_comment(node: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source, walk
+from lacuna_server.refactor.places.source import Source, ancestors, walk
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
 
@@ -24,14 +24,6 @@ def _own_nodes(function: Node, *types: str) -> Iterator[Node]:
     body = function.child_by_field_name("body")
     found = walk(body, lambda node: node.type not in SCOPES) if body is not None else ()
     return (node for node in found if node.type in types)
-
-
-def ancestors(node: Node) -> Iterator[Node]:
-    """Yields a node's parent, the parent of that, and so on."""
-    parent = node.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
 
 
 def text(node: Node | None) -> str:

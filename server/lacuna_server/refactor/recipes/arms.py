@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 from tree_sitter import Node
 
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 

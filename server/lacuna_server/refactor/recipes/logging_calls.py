@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, head_imports, is_docstring, nodes, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import head_imports, is_docstring, nodes, text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, first_line
 

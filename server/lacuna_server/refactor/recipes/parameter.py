@@ -11,8 +11,8 @@ from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, name, nodes, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import name, nodes, text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 

@@ -16,7 +16,7 @@ from tree_sitter import Node, Point, Tree
 from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.text.lines import splice
 from lacuna_server.refactor.places.pattern import TEXTS, written_children
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, same_span
 from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, LeftOut, Part, Rewrite
 
@@ -190,7 +190,7 @@ class Fitting:
             return start >= end
         if TEXTS.search(node.type) or "comment" in node.type:  # the template has the piece in a string
             return True
-        exact = _span(node) == (start, end)
+        exact = node.byte_range == (start, end)
         if node.type == TOKENS or (exact and node.parent is not None and node.parent.type == TOKENS):
             before, after = data[:start].rstrip()[-1:], data[end:].lstrip()[:1]
             return exact or (before[0] in OPENERS and after[0] in CLOSERS)
@@ -201,21 +201,21 @@ class Fitting:
             if LISTED.search(one.type) and (one.child_count > 1 or not one.type.endswith(("_list", "argument")))
         )
         if exact:
-            now = _same_span(node)
+            now = same_span(node)
             is_block = bool(was) and self._source.data.startswith(b"{", piece.start) and not _has_values(was)
             if needs_brackets(node, self._source.language.name) or (is_block and _has_values(now)):
                 return False
             return not listed or (any(one.type in listed for one in now) and not bracketed)
-        if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
+        if bracketed and TUPLES.search(node.type) and node.byte_range == (start - 1, end + 1):
             return True
-        spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
+        spans = [child.byte_range for child in node.children]  # those of markup begin and end with blanks
         begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
         return piece.many and begins and any(end <= last and not data[end:last].strip(ENDS) for _, last in spans)
 
     def _whole(self, piece: PieceSpan) -> list[Node]:
         """Returns the nodes of the file that a piece for one node is."""
         node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
-        return _same_span(node) if not piece.many and node and _span(node) == (piece.start, piece.end) else []
+        return same_span(node) if not piece.many and node and node.byte_range == (piece.start, piece.end) else []
 
 
 def _is_same_around(
@@ -324,16 +324,3 @@ def _code(node: Node) -> list[Node]:
 
 def _has_values(nodes: Sequence[Node]) -> bool:
     return any(VALUES.search(node.type) for node in nodes)
-
-
-def _same_span(node: Node) -> list[Node]:
-    """Returns a node, and those around it that have the same span."""
-    found, around = [node], node.parent
-    while around is not None and _span(around) == _span(node):
-        found.append(around)
-        around = around.parent
-    return found
-
-
-def _span(node: Node) -> tuple[int, int]:
-    return node.start_byte, node.end_byte

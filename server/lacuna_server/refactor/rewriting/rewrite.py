@@ -21,7 +21,7 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import VARIABLE
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, ancestors
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
@@ -310,8 +310,5 @@ def _between(children: Sequence[Node], kept: Sequence[Range]) -> Iterator[Span]:
 
 def _types(root: Node, start: int, end: int) -> list[str]:
     """Returns the types of the nodes around some bytes, the inmost first."""
-    found, node = list[str](), root.descendant_for_byte_range(start, end)
-    while node is not None:
-        found.append(node.type)
-        node = node.parent
-    return found
+    node = root.descendant_for_byte_range(start, end)
+    return [one.type for one in (node, *ancestors(node))] if node is not None else []
