@@ -119,11 +119,10 @@ def fill(
     if write or interactive:
         files.check_writable(document.path for document in documents)
     task = FillGaps(candidates)
-    requests = [
-        requested(one, files.marked(one, max_tokens), task, decoding, language, workspace, no_workspace)
+    pairs = [
+        (one, requested(one, files.marked(one, max_tokens), task, decoding, language, workspace, no_workspace))
         for one in documents
     ]
-    pairs = list(zip(documents, requests, strict=True))
     unwritten = 0
     with engines.opened(model, service) as (engine, name):
         if interactive:
@@ -131,10 +130,10 @@ def fill(
         else:
             usable = True
             for document, request in pairs:
-                answer = one_by_one if each else run
-                result = answer(engine, document, request, watch=watch)
-                explain(result, _whose(document, pairs))
-                name_empty(document, request.regions, result, _whose(document, pairs))
+                result = (one_by_one if each else run)(engine, document, request, watch=watch)
+                whose = f"{document.path}: " if len(pairs) > 1 else ""
+                explain(result, whose)
+                name_empty(document, request.regions, result, whose)
                 if json_output:
                     output.print_json(terminal.report(request, result, document.path, name))
                 if result.status == "no_valid_fill":
@@ -193,11 +192,6 @@ def _written(document: FileText, text: str) -> bool:
     return True
 
 
-def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
-    """Returns how a line about a document begins: with its path, if there are several."""
-    return f"{document.path}: " if len(pairs) > 1 else ""
-
-
 def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[bool, int]:
     """Asks for each gap, and writes the taken fills at the end.
 
@@ -211,7 +205,7 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
         if key == "q":
             break
         result = run(engine, document, request, watch=watch)
-        explain(result, _whose(document, pairs))
+        explain(result, f"{document.path}: " if len(pairs) > 1 else "")
         if result.status == "no_valid_fill":
             usable = False
             continue
