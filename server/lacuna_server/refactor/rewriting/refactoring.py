@@ -52,20 +52,19 @@ def by_structure(pattern: str, template: str) -> Refactoring:
     parsed = replace(parse_template(template, pattern_names(pattern) | {WHOLE}), pattern=pattern)
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
+        found: list[tuple[Source, list[PatternMatch] | LeftOut]] = []
         for group in _readings(pattern, sources):
             found = [(source, _places(source, group)) for source in sources]
             if any(isinstance(matches, list) and matches for _, matches in found):
                 _refuse_unbound(parsed, group)
                 break
-        else:
-            found = [(source, matches) for source, matches in found if isinstance(matches, LeftOut)] if sources else []
         for source, matches in found:
             if isinstance(matches, LeftOut):
                 yield source, matches
-                continue
-            yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
-            sound = [match for match in matches if not match.broken]
-            yield from ((source, item) for item in rewrites(source, sound, parsed))
+            elif matches:  # of any other file no tree is needed
+                yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
+                sound = [match for match in matches if not match.broken]
+                yield from ((source, item) for item in rewrites(source, sound, parsed))
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
