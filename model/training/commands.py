@@ -171,9 +171,3 @@ def targets(
     with output.counting("prompts", prompts) as advance:
         found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
     output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands."""
-    for command in (corpus, edits, targets, masks, rows):
-        app.command()(command)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from lacuna_cluster.settings import ClusterArgs
 
 
-cluster_app = typer.Typer(name="cluster", no_args_is_help=True, help="Keep users of a cluster; print its dashboard.")
+app = typer.Typer(name="cluster", no_args_is_help=True, help="Keep users of a cluster; print its dashboard.")
 
 
-@cluster_app.command("add-user")
+@app.command("add-user")
 def add_user(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of users; it is made if there is none.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user's name, for quotas, metrics and the log.")],
@@ -33,15 +33,10 @@ def add_user(
     output.print_exact(users.add(file, name, requests_per_minute) + "\n")
 
 
-@cluster_app.command("dashboard")
+@app.command("dashboard")
 def dashboard() -> None:
     """Print the Grafana dashboard as JSON, to be imported there."""
     output.print_exact((files("lacuna_cluster") / "grafana.json").read_text("utf-8"))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.add_typer(cluster_app)
 
 
 # The keys of the service that a cluster has for each deployment of engine replicas.

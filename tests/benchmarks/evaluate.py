@@ -126,8 +126,3 @@ def evaluate(
     head = fills.Evaluation(subject(model), f"{held_out or data}, {gaps} gaps, seed {seed}")
     found = fills.measure(asked, fillers, records, head)
     show((measure if held_out else fills).rows(found), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("evaluate")(evaluate)

@@ -22,7 +22,6 @@ from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.source import Source
@@ -197,8 +196,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
         if (number := next(counted)) % REPORTED == 0:
             loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
 
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
-    found, kept_out = writable(matched)
+    found, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0
 
@@ -209,7 +207,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
 
     async with ls.engine.aside() as answer:
         await fill_concurrently(fills, answer, advance)
-    return Plan(wanted.title, tuple(fill.edits() for fill in fills), (*left_out, *kept_out))
+    return Plan(wanted.title, tuple(fill.edits() for fill in fills), tuple(left_out))
 
 
 def changes(ls: Server, proposed: Plan, looked_at: Sequence[Source]) -> list[DocumentEdits]:

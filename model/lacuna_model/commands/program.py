@@ -41,6 +41,8 @@ BROKEN_PIPE = 1
 class Program:
     """A program of ``commands``, each with the module in ``package`` that has it, or with a module's whole name.
 
+    A module has a function of the command's name, or, as ``app``, a family of commands.
+
     ``name`` is what one types, ``install`` installs the libraries that its commands need. The help lists the commands
     in their order here, under the ``headings`` of some of them: each goes on up to the next.
     """
@@ -62,23 +64,18 @@ class Program:
             pretty_exceptions_enable=False,
             context_settings={"help_option_names": ["-h", "--help"]},
         )
-        for module in [only] if only else dict.fromkeys(self.commands.values()):
-            import_module(module if "." in module else f"{self.package}.{module}").add_to(made)
+        heading: str | None = None
+        for name, module in self.commands.items():
+            heading = self.headings.get(name, heading)
+            if only in ("", module):
+                found = import_module(module if "." in module else f"{self.package}.{module}")
+                if isinstance(family := getattr(found, "app", None), typer.Typer):
+                    made.add_typer(family, rich_help_panel=heading)
+                else:
+                    made.command(name, rich_help_panel=heading)(getattr(found, name.replace("-", "_")))
         made.callback()(_options)
-        self._head(made)
         _document(made)
         return made
-
-    def _head(self, made: typer.Typer) -> None:
-        """Puts the commands under their headings."""
-        heading, under = "", dict[str, str]()
-        for name in self.commands:
-            heading = under[name] = self.headings.get(name, heading)
-        for command in made.registered_commands:
-            command.rich_help_panel = under.get(f"{command.name or getattr(command.callback, '__name__', '')}") or None
-        for group in made.registered_groups:
-            assert group.typer_instance is not None
-            group.rich_help_panel = under.get(f"{group.typer_instance.info.name}") or None
 
     def main(self, arguments: list[str] | None = None) -> NoReturn:
         """Runs the command line and exits; a failure is one line on stderr, never a traceback."""

@@ -29,11 +29,10 @@ from lacuna_server import files
 from lacuna_server.agents.folders import Folders, Places, version_of
 from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
-from lacuna_server.refactor.apply import apply as write_plan
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import apply as write_plan
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
 FILL_TOKENS = 192
@@ -121,11 +120,10 @@ class Tools:
         sources, unread = gather(
             self._folders.places(paths), found.languages, trusting=False, roots=self._folders.roots
         )
-        matched, left_out = places(found, sources)
-        chosen, kept_out = writable(matched)
+        chosen, left_out = places(found, sources)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
         fill_files(fills, self._fill, lambda count: None)
-        plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
+        plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
         message = "; ".join([*_failures(plan), *plan.left_out])
         if not plan.num_ready:
             return Outcome("unchanged", message=message or "no place matches")

@@ -66,8 +66,3 @@ def _print(files: dict[str, str | None], keys: dict[str, layers.SourcedValue]) -
     for whose, file in files.items():
         absent = "" if file is None or Path(file).is_file() else ", which does not exist"
         output.print_exact(f"{whose}: {file or 'none'}{absent}\n")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(config)

@@ -17,24 +17,16 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
-from lacuna_server.cli import engines
-from lacuna_server.cli.options import (
-    AtOption,
-    FileArgument,
-    LanguageOption,
-    ServedModelOption,
-    ServiceOption,
-    WorkspaceOption,
-)
+from lacuna_server.cli import engines, options
 
 DEFAULT_BUDGET = WindowOptions().snippets  # as much as a fill reads
 MAX_BUDGET = 4096
 
 
 def context(
-    file: FileArgument,
-    at: AtOption,
-    workspace: WorkspaceOption = None,
+    file: options.FileArgument,
+    at: options.AtOption,
+    workspace: options.WorkspaceOption = None,
     budget: Annotated[
         int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Limit the snippets to this many tokens in total.")
     ] = DEFAULT_BUDGET,
@@ -42,9 +34,9 @@ def context(
         bool, typer.Option("--stdin", help="Read the text of FILE from stdin, such as an editor's unsaved text.")
     ] = False,
     json_output: JsonOption = False,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
-    language: LanguageOption = "",
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
+    language: options.LanguageOption = "",
 ) -> None:
     """Show the snippets of other files that the model would read for a fill at LINE:COL of FILE, and why."""
     document = files.read(file) if not stdin else files.read_stdin(file)
@@ -75,9 +67,13 @@ def context(
 
 
 def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_output: bool) -> None:
-    """Print the snippets, or why there are none."""
+    """Print the snippets in the order in which they are read, or why there are none."""
+    tokens = sum(one.tokens for one in chosen)
     if json_output:
-        output.print_json(_report(chosen, why, workspace=root, budget=budget))
+        names = ("path", "reason", "score", "tokens", "text")
+        snippets = [{name: getattr(one, name) for name in names} for one in chosen]
+        told = {"workspace": str(root), "budget": budget, "tokens": tokens, "snippets": snippets, "message": why}
+        output.print_json(told)
         return
     if why:
         output.say(why)
@@ -87,7 +83,7 @@ def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_
     for one in chosen:
         about = f"{one.path}  score {one.score:.2f}, {one.tokens} tokens\n{one.reason}"
         output.print_exact(f"{printable(about)}\n\n{printable(one.text)}\n")
-    output.print_exact(f"{sum(one.tokens for one in chosen)} of {budget} tokens, from {root}\n")
+    output.print_exact(f"{tokens} of {budget} tokens, from {root}\n")
 
 
 def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snippet, ...], str]:
@@ -105,22 +101,3 @@ def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snipp
         at = request.regions[0].start
         chosen = chooser.choose(request.text, at, request.path, request.language, tokenizer=tokenizer, budget=budget)
         return chosen, "" if chosen else chooser.why_none(request.path)
-
-
-def _report(chosen: Sequence[Snippet], why: str, *, workspace: Path, budget: int) -> dict[str, object]:
-    """Return the JSON object of a choice, with the snippets in the order in which they are read."""
-    return {
-        "workspace": str(workspace),
-        "budget": budget,
-        "tokens": sum(one.tokens for one in chosen),
-        "snippets": [
-            {"path": one.path, "reason": one.reason, "score": one.score, "tokens": one.tokens, "text": one.text}
-            for one in chosen
-        ],
-        "message": why,
-    }
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(context)

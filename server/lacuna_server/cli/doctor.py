@@ -8,10 +8,10 @@ import importlib.metadata
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import typer
@@ -61,87 +61,86 @@ PAGE = 4096
 REINSTALL = "pip install --force-reinstall lacuna-code"
 
 
+State = Literal["ok", "warn", "fail"]
+
+
 class ReportLine(msgspec.Struct, frozen=True):
     """One line of the report; ``mend`` tells how to repair it and is empty where that is not needed."""
 
     name: str
-    state: Literal["ok", "warn", "fail"]
+    state: State
     detail: str
     mend: str = ""
 
 
+# What a check finds: a line of the report without its name.
+Finding: TypeAlias = tuple[State, str] | tuple[State, str, str]
+
+
 def run_all() -> list[ReportLine]:
     """Run all checks in the order in which they are shown; Triton's only where there is a GPU."""
-    found = [check() for check in CHECKS]
+    found = [checked(name) for name in CHECKS if name != "triton"]
     has_gpu = any(one.name == "device" and one.detail.startswith("cuda") for one in found)
-    return [*found, triton()] if has_gpu else found
+    return [*found, checked("triton")] if has_gpu else found
 
 
-def python() -> ReportLine:
-    """Report the interpreter's version, and the platform."""
-    return ReportLine("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-
-
-def grammar() -> ReportLine:
-    """Check that tree-sitter takes the grammar of Python."""
+def checked(name: str) -> ReportLine:
+    """Run one check, which fails where a package that it needs does not load."""
     try:
-        parser, python = map(importlib.import_module, ("tree_sitter", "tree_sitter_python"))
-        parser.Language(python.language())
+        return ReportLine(name, *CHECKS[name]())
     except (ImportError, OSError, ValueError, TypeError) as error:
-        return ReportLine("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
-    return _package("grammar", "tree_sitter", distribution="tree-sitter")
+        return ReportLine(name, "fail", f"it needs what does not load: {error}", REINSTALL)
 
 
-def device() -> ReportLine:
+def grammar() -> Finding:
+    """Check that tree-sitter takes the grammar of Python."""
+    parser, python = map(importlib.import_module, ("tree_sitter", "tree_sitter_python"))
+    parser.Language(python.language())
+    return _package("tree_sitter", "tree-sitter")
+
+
+def device() -> Finding:
     """Report the device that the model runs on."""
-    try:
-        module = importlib.import_module("torch")
-    except (ImportError, OSError):
-        return ReportLine("device", "fail", "unknown without torch", REINSTALL)
-    if module.cuda.is_available():
-        return ReportLine("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
-    return ReportLine("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
+    torch = importlib.import_module("torch")
+    if torch.cuda.is_available():
+        return "ok", f"cuda: {torch.cuda.get_device_name(0)}"
+    return "ok", f"cpu, {torch.backends.cpu.get_cpu_capability()}"
 
 
-def triton() -> ReportLine:
+def triton() -> Finding:
     """Check that Triton compiles our kernels for the GPU."""
     failure: str = importlib.import_module("lacuna_kernels.gpu").triton_failure()
     if failure:
         mend = "pip install triton, and a C compiler such as gcc"
-        return ReportLine("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
-    return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
+        return "warn", f"fills are slower without its kernels: {failure}", mend
+    return "ok", f"triton {importlib.metadata.version('triton')}"
 
 
-def kernels() -> ReportLine:
+def kernels() -> Finding:
     """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
-    try:
-        native = importlib.import_module("lacuna_kernels.native")
-    except (ImportError, OSError):
-        return ReportLine("kernels", "fail", "unknown without torch", REINSTALL)
+    native = importlib.import_module("lacuna_kernels.native")
     if not native.supported():
-        return ReportLine(
-            "kernels", "ok", "torch's own are used, because this CPU lacks the instructions that ours need"
-        )
+        return "ok", "torch's own are used, because this CPU lacks the instructions that ours need"
     try:
         found = native.build(models.kernels_dir())
     except OSError as error:
-        return ReportLine("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
-    return ReportLine("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
+        return "warn", f"not compiled, fills are slower: {error}", "install gcc"
+    return "ok", f"compiled for {found.instructions.name}, in {found.path.parent}"
 
 
-def model_files() -> ReportLine:
+def model_files() -> Finding:
     """Check that the default model's weights are on this machine and intact."""
     chosen = layers.model(layers.read(Path()))
     try:
         models.require(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
-        return ReportLine("model", "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend)
+        return "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend
     path = models.folder(chosen.name) or models.weights(chosen.name)
-    return ReportLine("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
+    return "ok", f"{chosen.name} ({chosen.why}): {path}, intact"
 
 
-def reader() -> ReportLine:
+def reader() -> Finding:
     """Report what reads the default model: our own layers, or libllama; on which device, and the time of a line."""
     found = layers.read(Path())
     name = layers.model(found).name
@@ -149,23 +148,23 @@ def reader() -> ReportLine:
         read = reading(name, found)
     except LacunaError as error:
         detail, _, mend = str(error).partition(": ")
-        return ReportLine("reader", "fail", detail, mend)
+        return "fail", detail, mend
     what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
     info = next((one for one in models.known() if one.name == name), None)
     speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
-    return ReportLine("reader", "ok", f"{what} on {read.device}{speed}")
+    return "ok", f"{what} on {read.device}{speed}"
 
 
-def configuration() -> ReportLine:
+def configuration() -> Finding:
     """Check the files with settings that hold in the current folder."""
     found = layers.read(Path())
     problems = layers.problems(found)
     if problems:
-        return ReportLine("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
-    return ReportLine("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
+        return "fail", "; ".join(problems), "see server/CONFIGURATION.md"
+    return "ok", ", ".join(layer.source for layer in found) or "no file with settings"
 
 
-def cache() -> ReportLine:
+def cache() -> Finding:
     """Check that the cache folder is writable and has room for the missing files of the default model."""
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
@@ -180,37 +179,35 @@ def cache() -> ReportLine:
     except OSError as error:
         detail = f"{folder} cannot be written to ({error.strerror})"
         if complete:
-            return ReportLine("cache", "warn", f"{detail}, so every start takes a few seconds longer", mend)
-        return ReportLine("cache", "fail", detail, mend)
+            return "warn", f"{detail}, so every start takes a few seconds longer", mend
+        return "fail", detail, mend
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"
     needed = (SPACE_PREPARED if complete else SPACE_NEEDED) * (info.size if info is not None else 0)
     if free < needed:
-        return ReportLine("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
-    return ReportLine("cache", "ok", detail)
+        return "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}"
+    return "ok", detail
 
 
-def _package(name: str, module: str, *, distribution: str = "") -> ReportLine:
-    try:
-        importlib.import_module(module)
-    except (ImportError, OSError) as error:
-        return ReportLine(name, "fail", f"{module} does not load: {error}", REINSTALL)
-    return ReportLine(name, "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}")
+def _package(module: str, distribution: str = "") -> Finding:
+    importlib.import_module(module)
+    return "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}"
 
 
-CHECKS: tuple[Callable[[], ReportLine], ...] = (
-    python,
-    partial(_package, "torch", "torch"),
-    partial(_package, "tokenizer", "tokenizers"),
-    partial(_package, "gguf", "gguf"),
-    grammar,
-    device,
-    kernels,
-    configuration,
-    model_files,
-    reader,
-    cache,
-)
+CHECKS: Mapping[str, Callable[[], Finding]] = {
+    "python": lambda: ("ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+    "torch": partial(_package, "torch"),
+    "tokenizer": partial(_package, "tokenizers"),
+    "gguf": partial(_package, "gguf"),
+    "grammar": grammar,
+    "device": device,
+    "triton": triton,
+    "kernels": kernels,
+    "config": configuration,
+    "model": model_files,
+    "reader": reader,
+    "cache": cache,
+}
 
 
 FAILED = 1
@@ -235,8 +232,3 @@ def doctor(json_output: JsonOption = False) -> None:
             console.print(line, soft_wrap=True)
     if any(check.state == "fail" for check in checks):
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(doctor)

@@ -11,24 +11,13 @@ from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillResult, Region
 from lacuna_model.hub import models
 from lacuna_server import files
-from lacuna_server.cli import engines, terminal
+from lacuna_server.cli import engines, options, terminal
 from lacuna_server.cli.fill import FAILED, conclude, requested, run
-from lacuna_server.cli.options import (
-    DeadlineOption,
-    FileArgument,
-    LanguageOption,
-    NoSyntaxOption,
-    NoWorkspaceOption,
-    ServedModelOption,
-    ServiceOption,
-    WatchOption,
-    WorkspaceOption,
-)
 from lacuna_server.cli.terminal import is_answered, pressed
 
 
 def edit(
-    file: FileArgument,
+    file: options.FileArgument,
     lines: Annotated[
         str, typer.Option("--lines", metavar="A:B", help="Rewrite lines A to B, counted from 1; A alone is one line.")
     ],
@@ -41,20 +30,20 @@ def edit(
         typer.Option("--show-refused", help="Where the new text is refused, print what the model wrote as a diff."),
     ] = False,
     json_output: JsonOption = False,
-    watch: WatchOption = False,
+    watch: options.WatchOption = False,
     more_tokens: Annotated[
         int,
         typer.Option(
             "--more-tokens", min=1, max=2048, help="Let the new text have so many tokens more than the old one."
         ),
     ] = MORE_TOKENS,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
-    deadline_ms: DeadlineOption = 0,
-    no_syntax: NoSyntaxOption = False,
-    language: LanguageOption = "",
-    workspace: WorkspaceOption = None,
-    no_workspace: NoWorkspaceOption = False,
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
+    deadline_ms: options.DeadlineOption = 0,
+    no_syntax: options.NoSyntaxOption = False,
+    language: options.LanguageOption = "",
+    workspace: options.WorkspaceOption = None,
+    no_workspace: options.NoWorkspaceOption = False,
 ) -> None:
     """Rewrite lines A to B of FILE as the instruction says, and print the diff; nothing outside these lines changes.
 
@@ -66,8 +55,8 @@ def edit(
     document = files.read(file)
     start, end = files.lines_at(document, lines)
     region = Region(start, end, max_tokens=more_tokens)
-    options = DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax)
-    request = requested(document, [region], task, options, language, workspace, no_workspace)
+    decoding = DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax)
+    request = requested(document, [region], task, decoding, language, workspace, no_workspace)
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     text = request.filled(result.fills)
@@ -98,8 +87,3 @@ def advice(result: InfillResult, model: str, *, shown: bool) -> Iterator[str]:
     yield f"nothing was changed; say exactly what should stand there, name fewer lines{larger}"
     if any(result.refused):
         yield "the diff shows what was refused" if shown else "--show-refused prints what the model wrote"
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(edit)

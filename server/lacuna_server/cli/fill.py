@@ -28,27 +28,8 @@ from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.defined import beside
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_server import files
-from lacuna_server.cli import engines, terminal
+from lacuna_server.cli import engines, options, terminal
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.cli.options import (
-    AtOption,
-    CandidatesOption,
-    DeadlineOption,
-    FileArgument,
-    FilesArgument,
-    LanguageOption,
-    NoSyntaxOption,
-    NoWorkspaceOption,
-    ScheduleOption,
-    SeedOption,
-    ServedModelOption,
-    ServiceOption,
-    StepsOption,
-    TemperatureOption,
-    TokensOption,
-    WatchOption,
-    WorkspaceOption,
-)
 from lacuna_server.files import FileText
 from lacuna_server.wire.config import Settings
 
@@ -62,34 +43,34 @@ Pair = tuple[FileText, InfillRequest]
 
 
 def complete(
-    file: FileArgument,
-    at: AtOption,
+    file: options.FileArgument,
+    at: options.AtOption,
     json_output: JsonOption = False,
-    watch: WatchOption = False,
-    max_tokens: TokensOption = DEFAULT_TOKENS,
-    candidates: CandidatesOption = 1,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
-    temperature: TemperatureOption = DEFAULTS.temperature,
-    seed: SeedOption = DEFAULTS.seed,
-    deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
-    no_syntax: NoSyntaxOption = False,
-    language: LanguageOption = "",
-    workspace: WorkspaceOption = None,
-    no_workspace: NoWorkspaceOption = False,
-    schedule: ScheduleOption = DEFAULTS.schedule,
-    steps: StepsOption = DEFAULTS.steps,
+    watch: options.WatchOption = False,
+    max_tokens: options.TokensOption = DEFAULT_TOKENS,
+    candidates: options.CandidatesOption = 1,
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
+    temperature: options.TemperatureOption = DEFAULTS.temperature,
+    seed: options.SeedOption = DEFAULTS.seed,
+    deadline_ms: options.DeadlineOption = DEFAULTS.deadline_ms,
+    no_syntax: options.NoSyntaxOption = False,
+    language: options.LanguageOption = "",
+    workspace: options.WorkspaceOption = None,
+    no_workspace: options.NoWorkspaceOption = False,
+    schedule: options.ScheduleOption = DEFAULTS.schedule,
+    steps: options.StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill one gap, at LINE:COL of FILE, and print the fill; on a terminal with the lines around it.
 
     At a <<fill>> marker, that marker is the gap. If text follows the gap on its line, the fill has one line.
     """
-    options = DecodeOptions(
+    decoding = DecodeOptions(
         schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
     )
     document = files.read(file)
     regions = (files.gap_at(document, files.offset_at(document, at), max_tokens),)
-    request = requested(document, regions, FillGaps(candidates), options, language, workspace, no_workspace)
+    request = requested(document, regions, FillGaps(candidates), decoding, language, workspace, no_workspace)
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
@@ -101,37 +82,36 @@ def complete(
 
 
 def fill(
-    paths: FilesArgument,
+    paths: options.FilesArgument,
     write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask at every gap, and write what you take.")
     ] = False,
     each: Annotated[
-        bool,
-        typer.Option("--each", help="Fill the gaps one after the other; a marker that has no valid fill stays."),
+        bool, typer.Option("--each", help="Fill the gaps one after the other; a marker that has no valid fill stays.")
     ] = False,
     json_output: JsonOption = False,
-    watch: WatchOption = False,
-    max_tokens: TokensOption = DEFAULT_TOKENS,
-    candidates: CandidatesOption = 1,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
-    temperature: TemperatureOption = DEFAULTS.temperature,
-    seed: SeedOption = DEFAULTS.seed,
-    deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
-    no_syntax: NoSyntaxOption = False,
-    language: LanguageOption = "",
-    workspace: WorkspaceOption = None,
-    no_workspace: NoWorkspaceOption = False,
-    schedule: ScheduleOption = DEFAULTS.schedule,
-    steps: StepsOption = DEFAULTS.steps,
+    watch: options.WatchOption = False,
+    max_tokens: options.TokensOption = DEFAULT_TOKENS,
+    candidates: options.CandidatesOption = 1,
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
+    temperature: options.TemperatureOption = DEFAULTS.temperature,
+    seed: options.SeedOption = DEFAULTS.seed,
+    deadline_ms: options.DeadlineOption = DEFAULTS.deadline_ms,
+    no_syntax: options.NoSyntaxOption = False,
+    language: options.LanguageOption = "",
+    workspace: options.WorkspaceOption = None,
+    no_workspace: options.NoWorkspaceOption = False,
+    schedule: options.ScheduleOption = DEFAULTS.schedule,
+    steps: options.StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
 
     If text follows a marker on its line, its fill has one line.
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
-    options = DecodeOptions(
+    decoding = DecodeOptions(
         schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
     )
     _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive, each=each)
@@ -139,11 +119,10 @@ def fill(
     if write or interactive:
         files.check_writable(document.path for document in documents)
     task = FillGaps(candidates)
-    requests = [
-        requested(one, files.marked(one, max_tokens), task, options, language, workspace, no_workspace)
+    pairs = [
+        (one, requested(one, files.marked(one, max_tokens), task, decoding, language, workspace, no_workspace))
         for one in documents
     ]
-    pairs = list(zip(documents, requests, strict=True))
     unwritten = 0
     with engines.opened(model, service) as (engine, name):
         if interactive:
@@ -151,10 +130,10 @@ def fill(
         else:
             usable = True
             for document, request in pairs:
-                answer = one_by_one if each else run
-                result = answer(engine, document, request, watch=watch)
-                explain(result, _whose(document, pairs))
-                name_empty(document, request.regions, result, _whose(document, pairs))
+                result = (one_by_one if each else run)(engine, document, request, watch=watch)
+                whose = f"{document.path}: " if len(pairs) > 1 else ""
+                explain(result, whose)
+                name_empty(document, request.regions, result, whose)
                 if json_output:
                     output.print_json(terminal.report(request, result, document.path, name))
                 if result.status == "no_valid_fill":
@@ -213,25 +192,20 @@ def _written(document: FileText, text: str) -> bool:
     return True
 
 
-def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
-    """Returns how a line about a document begins: with its path, if there are several."""
-    return f"{document.path}: " if len(pairs) > 1 else ""
-
-
 def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[bool, int]:
     """Asks for each gap, and writes the taken fills at the end.
 
     Returns whether every document has a valid fill, and how many files could not be written.
     """
-    from lacuna_server.cli.reviewing import Review
+    from lacuna_server.cli import reviewing
 
-    review, usable = Review(), True
+    usable, key = True, ""
     texts: list[tuple[FileText, str]] = []
     for document, request in pairs:
-        if review.ended:
+        if key == "q":
             break
         result = run(engine, document, request, watch=watch)
-        explain(result, _whose(document, pairs))
+        explain(result, f"{document.path}: " if len(pairs) > 1 else "")
         if result.status == "no_valid_fill":
             usable = False
             continue
@@ -239,7 +213,8 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
         def again(other: InfillRequest, document: FileText = document) -> InfillResult:
             return run(engine, replace(document, text=other.text), other)
 
-        texts.append((document, review.text(document, request, result.fills, again)))
+        text, key = reviewing.taken(document, request, result.fills, again, key)
+        texts.append((document, text))
     unwritten = sum(not _written(document, text) for document, text in texts if text != document.text)
     return usable, unwritten
 
@@ -248,7 +223,7 @@ def requested(
     document: FileText,
     regions: Sequence[Region],
     task: Task,
-    options: DecodeOptions,
+    decoding: DecodeOptions,
     language: str,
     workspace: Path | None,
     no_workspace: bool,
@@ -271,7 +246,7 @@ def requested(
         task,
         path=str(document.path),
         language=language,
-        options=options,
+        options=decoding,
         snippets=found,
         workspace=str(root or ""),
     )
@@ -341,12 +316,9 @@ def name_empty(document: FileText, regions: Sequence[Region], result: InfillResu
 
 def explain(result: InfillResult, whose: str = "") -> None:
     """Explains the status on stderr; ``whose`` begins the line."""
-    if result.status == "no_valid_fill":
-        output.say(whose + (result.message or "no valid fill found"))
-    elif result.status == "deadline":
-        output.say(whose + (result.message or "the deadline ran out: this is the longest valid part"))
-    elif result.message:
-        output.say(whose + result.message)
+    usual = {"no_valid_fill": "no valid fill found", "deadline": "the deadline ran out: this is the longest valid part"}
+    if said := result.message or usual.get(result.status):
+        output.say(whose + said)
     if result.warning:
         output.say(f"{whose}look at the diff: {result.warning}")
 
@@ -358,9 +330,3 @@ def conclude(result: InfillResult, advice: Iterable[str] = (), failures: Sequenc
         for line in advice:
             output.say(line)
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers both commands."""
-    app.command()(complete)
-    app.command()(fill)

@@ -57,7 +57,6 @@ class Excerpt:
         lexer = Syntax.guess_lexer(str(document.path), document.text) if colour else "text"
         syntax = Syntax("", lexer, theme=THEME, background_color="default", tab_size=TAB_SIZE)
         self._pieces = [_highlighted(syntax, printable(text)) for text in cut]
-        self.num_gaps = len(regions)
 
     def render(self, gaps: Sequence[Text]) -> Text:
         """Returns the excerpt with these texts in its gaps; it ends with a newline."""
@@ -101,10 +100,7 @@ UNSURE, HALF_SURE, SURE = (206, 62, 62), (150, 110, 0), (22, 136, 62)
 
 
 def follow(
-    console: Console,
-    document: FileText,
-    regions: Sequence[Region],
-    stream: Generator[Snapshot, None, InfillResult],
+    console: Console, document: FileText, regions: Sequence[Region], stream: Generator[Snapshot, None, InfillResult]
 ) -> InfillResult:
     """Shows every snapshot of a stream and returns its result; where there is no terminal, only what it took."""
     if not console.is_terminal:

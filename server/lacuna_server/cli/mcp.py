@@ -9,8 +9,7 @@ import typer
 
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
-from lacuna_server.cli import engines
-from lacuna_server.cli.options import CONTEXT_PANEL, ServedModelOption, ServiceOption, configured
+from lacuna_server.cli import engines, options
 from lacuna_server.wire.config import token_in
 
 INSTALL = "pip install 'lacuna-code[mcp]'"
@@ -24,7 +23,7 @@ def mcp(
             help="Work only inside these folders; by default, in the current one.",
             show_default=False,
             is_eager=True,
-            callback=configured(lambda folders: folders[0] if folders else Path()),
+            callback=options.configured(lambda folders: folders[0] if folders else Path()),
         ),
     ] = None,
     port: Annotated[
@@ -41,11 +40,13 @@ def mcp(
         Path | None,
         typer.Option(help="With --http: clients send the token in this file; by default a new one, shown on stderr."),
     ] = None,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
     no_workspace: Annotated[
         bool,
-        typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than that of a call."),
+        typer.Option(
+            "--no-workspace", rich_help_panel=options.CONTEXT_PANEL, help="Read no file other than that of a call."
+        ),
     ] = False,
 ) -> None:
     """Offer agents tools that fill gaps, edit by instructions and refactor, with the Model Context Protocol.
@@ -83,8 +84,3 @@ def mcp(
         import uvicorn
 
         uvicorn.run(http_app(made, token), host="127.0.0.1", port=port, log_level="warning")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(mcp)

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,21 +49,6 @@ def suited(found: Sequence[SettingsLayer]) -> Choice:
     return models.suited() if named == models.DEFAULT else named
 
 
-def _default_name() -> str:
-    return default().name
-
-
-NameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="The name of the model; by default, the one that is used here.",
-        default_factory=_default_name,
-        show_default=False,
-    ),
-]
-
-
 @app.command("list")
 def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
@@ -90,7 +75,18 @@ def list_models(json_output: JsonOption = False) -> None:
 
 
 @app.command()
-def show(name: NameArgument, json_output: JsonOption = False) -> None:
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="The name of the model; by default, the one that is used here.",
+            default_factory=lambda: default().name,
+            show_default=False,
+        ),
+    ],
+    json_output: JsonOption = False,
+) -> None:
     """Show the origin of a model and the path of its weights."""
     described = describe(models.find(name))
     if json_output:
@@ -171,13 +167,12 @@ def rm(
     """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
     info = models.find(name)
     found = _own_files(info)
-    size = in_megabytes(sum(file.stat().st_size for one in found for file in (one, *one.rglob("*")) if file.is_file()))
+    size = size_of(found)
     if not found:
         raise RequestError(f"{name} is not on this machine")
     if not yes:
         confirm(f"Remove {size} of {name}?", f"this removes {size}")
-    for one in found:
-        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    remove(found)
     output.say(f"{name} is removed; {size} are free again")
 
 
@@ -198,6 +193,21 @@ def _own_files(info: ModelInfo) -> Sequence[Path]:
 
         forms = prepared_forms(models.location(info))
     return [*(folder for folder in folders if folder.is_dir()), *forms]
+
+
+def size_of(places: Iterable[Path]) -> str:
+    """Return what files and folders take, for people; a link takes nothing."""
+    inside = (file for one in places if not one.is_symlink() for file in (one, *one.rglob("*")))
+    return in_megabytes(sum(file.stat().st_size for file in inside if file.is_file() and not file.is_symlink()))
+
+
+def remove(places: Iterable[Path]) -> None:
+    """Remove files, links and folders."""
+    for one in places:
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        else:
+            one.unlink(missing_ok=True)
 
 
 def in_megabytes(size: float) -> str:
@@ -273,14 +283,8 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
 def describe(info: ModelInfo) -> dict[str, object]:
     """Return the known facts about a model, for people and scripts."""
     chosen = default()
-    return {
-        "name": info.name,
-        "title": info.title,
-        "family": info.family,
-        "parameters": info.parameters,
-        "licence": info.licence,
-        "size": info.size,
-        "sha256": info.sha256,
+    known = ("name", "title", "family", "parameters", "licence", "size", "sha256")
+    return {key: getattr(info, key) for key in known} | {
         "state": models.state(info)[0],
         "reader": reader(info.name),
         "line_s": line_seconds(info.parameters),
@@ -348,8 +352,3 @@ def progress_lines() -> "Iterator[Progress]":
             output.print_json({"stage": STAGES[stage], "done": done, "total": total})
 
     yield report
-
-
-def add_to(parent: typer.Typer) -> None:
-    """Registers the family."""
-    parent.add_typer(app)

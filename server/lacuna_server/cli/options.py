@@ -19,23 +19,20 @@ MAX_SEED = 2**63 - 1
 MAX_TEMPERATURE = 2.0
 
 
-def configure(ctx: typer.Context, folder: Path) -> None:
-    """Makes the settings that hold in a folder the defaults of a command; raises ConfigError for a wrong one."""
-    found = layers.required(layers.read(folder))
-    held = layers.settings(found)
-    ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
-    if held.model:
-        ctx.default_map["model"] = held.model
-
-
 def configured(folder: Callable[[Any], Path]) -> Callable[[typer.Context, Any], Any]:
-    """Returns the callback of an argument whose value says in which folder the settings are the defaults."""
+    """Returns the callback of an argument whose value says in which folder the settings are the options' defaults.
 
-    def configure_for(ctx: typer.Context, value: Any) -> Any:
-        configure(ctx, folder(value))
+    It raises ConfigError for a wrong setting.
+    """
+
+    def configure(ctx: typer.Context, value: Any) -> Any:
+        held = layers.settings(layers.required(layers.read(folder(value))))
+        ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
+        if held.model:
+            ctx.default_map["model"] = held.model
         return value
 
-    return configure_for
+    return configure
 
 
 # Eager: the settings of the file's project are the defaults of the options.
@@ -59,13 +56,10 @@ FilesArgument = Annotated[
         callback=configured(lambda files: files[0].parent),
     ),
 ]
-AtOption = Annotated[
-    str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
-]
+AtOption = Annotated[str, typer.Option(metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")]
 ServedModelOption = Annotated[
     str | None,
     typer.Option(
-        "--model",
         rich_help_panel=MODEL_PANEL,
         envvar=models.MODEL_VARIABLE,
         show_envvar=False,
@@ -86,25 +80,18 @@ WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising
 StepsOption = Annotated[
     int,
     typer.Option(
-        "--steps",
-        rich_help_panel=DIFFUSION_PANEL,
-        min=0,
-        help="Run at most this many passes per block of slots; 0: no maximum.",
+        rich_help_panel=DIFFUSION_PANEL, min=0, help="Run at most this many passes per block of slots; 0: no maximum."
     ),
 ]
 TokensOption = Annotated[
-    int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Limit the fill of each gap to this many tokens.")
+    int, typer.Option(min=1, max=MAX_TOKENS, help="Limit the fill of each gap to this many tokens.")
 ]
 CandidatesOption = Annotated[
-    int,
-    typer.Option(
-        "--candidates", min=1, max=MAX_CANDIDATES, help="Find this many different fills and use the most probable one."
-    ),
+    int, typer.Option(min=1, max=MAX_CANDIDATES, help="Find this many different fills and use the most probable one.")
 ]
 TemperatureOption = Annotated[
     float,
     typer.Option(
-        "--temperature",
         rich_help_panel=LIMITS_PANEL,
         min=0,
         max=MAX_TEMPERATURE,
@@ -114,7 +101,6 @@ TemperatureOption = Annotated[
 SeedOption = Annotated[
     int,
     typer.Option(
-        "--seed",
         rich_help_panel=LIMITS_PANEL,
         min=0,
         max=MAX_SEED,
@@ -124,7 +110,6 @@ SeedOption = Annotated[
 ScheduleOption = Annotated[
     ScheduleName,
     typer.Option(
-        "--schedule",
         metavar="RULE",
         rich_help_panel=DIFFUSION_PANEL,
         help="Which slots a pass fills: the checkpoint's own rule (own), by the sum of their entropies (entropy), by "
@@ -134,7 +119,6 @@ ScheduleOption = Annotated[
 DeadlineOption = Annotated[
     int,
     typer.Option(
-        "--deadline-ms",
         rich_help_panel=LIMITS_PANEL,
         min=0,
         help="Stop after this many milliseconds with the longest valid part; 0: no deadline.",
@@ -160,7 +144,6 @@ def known_language(name: str) -> str:
 LanguageOption = Annotated[
     str,
     typer.Option(
-        "--language",
         rich_help_panel=CONTEXT_PANEL,
         callback=known_language,
         help="Set the language of the file; by default, the file name decides.",
@@ -169,7 +152,6 @@ LanguageOption = Annotated[
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option(
-        "--workspace",
         rich_help_panel=CONTEXT_PANEL,
         help="Read the files of this project folder as context; by default, the project that contains FILE, or without "
         "one the files beside FILE that it names.",

@@ -11,111 +11,80 @@ from lacuna_model.commands import output
 from lacuna_model.commands.program import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_server.cli import engines
-from lacuna_server.cli.options import (
-    DeadlineOption,
-    ScheduleOption,
-    SeedOption,
-    ServedModelOption,
-    ServiceOption,
-    StepsOption,
-    TemperatureOption,
-    configured,
-    known_language,
-)
+from lacuna_server.cli import engines, options
 
 DEFAULTS = DecodeOptions()
 # A fill of several words is seldom what a person would write word for word: one below this is mostly nonsense.
 MIN_CONFIDENCE = 1e-6
 
 
-WordsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ARG",
-        help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
-        "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
-        show_default=False,
-        is_eager=True,
-        callback=configured(lambda words: Path()),
-    ),
-]
-LangOption = Annotated[
-    str,
-    typer.Option(
-        "--lang",
-        callback=known_language,
-        help="Set the language of the pattern or query, and search only files in it.",
-    ),
-]
-QueryOption = Annotated[
-    str,
-    typer.Option(
-        "--query", help="Find places by this tree-sitter query; its capture @place is replaced. Needs --lang."
-    ),
-]
-RangeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--range",
-        metavar="FILE:LINE:COL-LINE:COL",
-        help="Rewrite this place: line from 1, column from 0. May be repeated.",
-    ),
-]
-RecipeOption = Annotated[str, typer.Option("--recipe", help="Run this ready-made refactor; see --list-recipes.")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
-]
-InstructionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--instruction",
-        metavar="TEXT",
-        help="Rewrite the lines of every place as this sentence says; then there is no TEMPLATE.",
-    ),
-]
-ListOption = Annotated[
-    bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
-]
-InteractiveOption = Annotated[
-    bool, typer.Option("--interactive", "-i", help="Ask at every place: apply, leave, edit or fill it again.")
-]
-ApplyOption = Annotated[
-    bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
-]
-ConfidenceOption = Annotated[
-    float,
-    typer.Option(
-        "--min-confidence",
-        min=0.0,
-        max=1.0,
-        help="Leave a place as it is if the probability that its fills are right word for word is below this; "
-        "0: change all.",
-    ),
-]
-
-
 def refactor(
-    words: WordsArgument = None,
-    lang: LangOption = "",
-    query: QueryOption = "",
-    ranges: RangeOption = None,
-    recipe: RecipeOption = "",
-    settings: SetOption = None,
-    instruction: InstructionOption = None,
-    list_recipes: ListOption = False,
-    interactive: InteractiveOption = False,
-    apply: ApplyOption = False,
-    min_confidence: ConfidenceOption = MIN_CONFIDENCE,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ARG",
+            help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
+            "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
+            show_default=False,
+            is_eager=True,
+            callback=options.configured(lambda words: Path()),
+        ),
+    ] = None,
+    lang: Annotated[
+        str,
+        typer.Option(
+            callback=options.known_language,
+            help="Set the language of the pattern or query, and search only files in it.",
+        ),
+    ] = "",
+    query: Annotated[
+        str, typer.Option(help="Find places by this tree-sitter query; its capture @place is replaced. Needs --lang.")
+    ] = "",
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="FILE:LINE:COL-LINE:COL",
+            help="Rewrite this place: line from 1, column from 0. May be repeated.",
+        ),
+    ] = None,
+    recipe: Annotated[str, typer.Option(help="Run this ready-made refactor; see --list-recipes.")] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
+    ] = None,
+    instruction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Rewrite the lines of every place as this sentence says; then there is no TEMPLATE."
+        ),
+    ] = None,
+    list_recipes: Annotated[
+        bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
+    ] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Ask at every place: apply, leave, edit or fill it again.")
+    ] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
+    ] = False,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Leave a place as it is if the probability that its fills are right word for word is below this; "
+            "0: change all.",
+        ),
+    ] = MIN_CONFIDENCE,
     json_output: JsonOption = False,
-    model: ServedModelOption = None,
-    service: ServiceOption = None,
-    temperature: TemperatureOption = DEFAULTS.temperature,
-    seed: SeedOption = DEFAULTS.seed,
-    deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
-    schedule: ScheduleOption = DEFAULTS.schedule,
-    steps: StepsOption = DEFAULTS.steps,
+    model: options.ServedModelOption = None,
+    service: options.ServiceOption = None,
+    temperature: options.TemperatureOption = DEFAULTS.temperature,
+    seed: options.SeedOption = DEFAULTS.seed,
+    deadline_ms: options.DeadlineOption = DEFAULTS.deadline_ms,
+    schedule: options.ScheduleOption = DEFAULTS.schedule,
+    steps: options.StepsOption = DEFAULTS.steps,
 ) -> None:
     """Rewrite many places by one template, let the model fill its <<fill>> holes, and show the diff.
 
@@ -138,18 +107,15 @@ def refactor(
         raise RequestError("--interactive asks at every place; it cannot be combined with --json or --apply")
     for line in journal.recover():
         output.say(line)
-    options = DecodeOptions(schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms)
+    decoding = DecodeOptions(
+        schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms
+    )
     refactoring, paths = refactor_run.chosen(
         words or [], lang, query, ranges or [], recipe, settings or [], instruction
     )
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
         plan, ask = refactor_run.propose(
-            refactoring, paths, options, engine, forced=lang, min_confidence=min_confidence
+            refactoring, paths, decoding, engine, forced=lang, min_confidence=min_confidence
         )
         refactor_run.conclude(plan, ask, interactive=interactive, apply=apply, json_output=json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command()(refactor)

@@ -15,11 +15,10 @@ from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.terminal import is_answered
-from lacuna_server.refactor.apply import apply as write
-from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import apply as write
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,
@@ -117,8 +116,7 @@ def propose(
     """
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     with output.counting("finding places", None) as found_one:
-        matched, left_out = places(refactoring, sources, found_one)
-    found, kept_out = writable(matched)
+        found, left_out = places(refactoring, sources, found_one)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
         engine()  # loaded before the progress bar is shown
 
@@ -128,7 +126,7 @@ def propose(
     fills = [FileFill(source, rewrites, options, min_confidence=min_confidence) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
         fill_files(fills, answer, advance)
-    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
+    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
     return plan, partial(reviewing.ask, fills={fill.source.path: fill for fill in fills}, answer=answer)
 
 

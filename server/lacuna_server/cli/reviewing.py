@@ -68,13 +68,7 @@ def ask(plan: Plan, fills: Mapping[str, FileFill], answer: Fill) -> Plan:
     return msgspec.structs.replace(plan, files=tuple(kept)).ready
 
 
-def _place(
-    document: FileText,
-    file: FileEdits,
-    fill: FileFill,
-    answer: Fill,
-    counter: str,
-) -> Subject[PlannedEdit]:
+def _place(document: FileText, file: FileEdits, fill: FileFill, answer: Fill, counter: str) -> Subject[PlannedEdit]:
     """One place, which the question names by a counter."""
 
     def describe(edit: PlannedEdit) -> str:
@@ -100,30 +94,19 @@ def _place(
     return Subject(lambda edit: _show(document, msgspec.structs.replace(file, edits=(edit,))), describe, edited, other)
 
 
-class Review:
-    """The decisions about the gaps of documents, one document after the other; a gap that is not taken stays."""
+def taken(document: FileText, request: InfillRequest, fills: Sequence[str], fill: Fill, key: str) -> tuple[str, str]:
+    """Asks for each gap of a document; returns its text with the taken fills, and the last key.
 
-    def __init__(self) -> None:
-        self._key = ""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the user wants no further gap filled."""
-        return self._key == "q"
-
-    def text(self, document: FileText, request: InfillRequest, fills: Sequence[str], fill: Fill) -> str:
-        """Asks for each gap of a document; returns its text with the taken fills.
-
-        ``fill`` answers a request for another fill. Raises RequestError if the input ends.
-        """
-        shown = list(fills)
-        chosen = [*regions.standing(document.text.encode(), request.regions)]
-        for index in range(len(chosen)):
-            if self._key not in ("a", "q"):
-                self._key, shown[index] = terminal.decided(_gap(document, request, shown, index, fill), shown[index])
-            if self._key in ("y", "a"):
-                chosen[index] = shown[index]
-        return request.filled(chosen)
+    ``key`` is the last key before; ``fill`` answers a request for another fill. Raises RequestError if the input ends.
+    """
+    shown = list(fills)
+    chosen = [*regions.standing(document.text.encode(), request.regions)]
+    for index in range(len(chosen)):
+        if key not in ("a", "q"):
+            key, shown[index] = terminal.decided(_gap(document, request, shown, index, fill), shown[index])
+        if key in ("y", "a"):
+            chosen[index] = shown[index]
+    return request.filled(chosen), key
 
 
 def _gap(document: FileText, request: InfillRequest, shown: list[str], index: int, fill: Fill) -> Subject[str]:

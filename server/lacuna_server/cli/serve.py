@@ -22,30 +22,17 @@ STOP_TIMEOUT_S = 30.0
 NOT_RUNNING = FAILED = 1
 
 
-HostOption = Annotated[
-    str | None,
-    typer.Option(help="Listen on this address; by default 127.0.0.1. An address beyond loopback needs a token."),
-]
-PortOption = Annotated[
-    int | None,
-    typer.Option(
-        help=f"Listen on this port; 0: any free port; by default {DEFAULT_PORT}, or a free port if that is taken."
-    ),
-]
-AddressOption = Annotated[
-    str | None, typer.Option(help="With --cluster: join the Ray cluster at HOST:PORT; by default, start one.")
-]
-ClusterArgsOption = Annotated[
-    Path | None, typer.Option("--cluster-args", help="With --cluster: a YAML file with the keys of CLUSTER.md.")
-]
-ReplicasOption = Annotated[
-    int | None, typer.Option(min=1, help="With --cluster: hold the model in this many engine replicas.")
-]
-
-
 def serve(
-    host: HostOption = None,
-    port: PortOption = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Listen on this address; by default 127.0.0.1. An address beyond loopback needs a token."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Listen on this port; 0: any free port; by default {DEFAULT_PORT}, or a free port if that is taken."
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="Refuse clients that do not send the token in this file.")
     ] = None,
@@ -69,9 +56,15 @@ def serve(
         Path | None, typer.Option("--config", help="Read this TOML file in place of your own and the project's.")
     ] = None,
     cluster: Annotated[bool, typer.Option("--cluster", help="Serve a team on a Ray cluster; see CLUSTER.md.")] = False,
-    address: AddressOption = None,
-    cluster_args: ClusterArgsOption = None,
-    replicas: ReplicasOption = None,
+    address: Annotated[
+        str | None, typer.Option(help="With --cluster: join the Ray cluster at HOST:PORT; by default, start one.")
+    ] = None,
+    cluster_args: Annotated[
+        Path | None, typer.Option("--cluster-args", help="With --cluster: a YAML file with the keys of CLUSTER.md.")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, help="With --cluster: hold the model in this many engine replicas.")
+    ] = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
     flags: dict[str, Any] = {
@@ -147,16 +140,11 @@ def stop() -> None:
         raise typer.Exit(NOT_RUNNING)
     lifecycle.ask_to_end(running)
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    while _still(running):
+    while (found := lifecycle.find()) is not None and found.pid == running.pid:
         if time.monotonic() > deadline:
             raise LifecycleError(f"process {running.pid} has not ended after {STOP_TIMEOUT_S:.0f} s")
         time.sleep(0.05)
     output.say(f"stopped the service at {running.url} (process {running.pid})")
-
-
-def _still(running: Running) -> bool:
-    found = lifecycle.find()
-    return found is not None and found.pid == running.pid
 
 
 NO_LOG = 1
@@ -180,37 +168,18 @@ def logs(
         output.say(f"there is no log yet: {file}")
         raise typer.Exit(NO_LOG)
     output.say(str(file))
-    end = _print_last(file, lines)
+    data = file.read_bytes() if file.is_file() else b""
+    _print(b"".join(data.splitlines(keepends=True)[-lines:] if lines else []))
+    end = len(data)
     while follow:
         time.sleep(POLL_S)
-        end = _print_from(file, end)
+        size = file.stat().st_size if file.is_file() else 0
+        if size != end:
+            with file.open("rb") as stream:
+                stream.seek(end if size > end else 0)  # a file that became shorter was begun anew
+                _print(stream.read())
+                end = stream.tell()
 
 
-def _print_last(file: Path, count: int) -> int:
-    """Prints the last lines; returns where the file ended."""
-    data = file.read_bytes() if file.is_file() else b""
-    output.print_exact(_text(b"".join(data.splitlines(keepends=True)[-count:] if count else [])))
-    return len(data)
-
-
-def _print_from(file: Path, begin: int) -> int:
-    """Prints what was added; a file that became shorter was begun anew."""
-    size = file.stat().st_size if file.is_file() else 0
-    if size == begin:
-        return begin
-    with file.open("rb") as stream:
-        stream.seek(begin if size > begin else 0)
-        output.print_exact(_text(stream.read()))
-        return stream.tell()
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command()(serve)
-    app.command()(status)
-    app.command()(stop)
-    app.command()(logs)
+def _print(data: bytes) -> None:
+    output.print_exact(data.decode(errors="replace"))

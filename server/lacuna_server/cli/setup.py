@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,6 +31,8 @@ from lacuna_server.cli.models import (
     in_megabytes,
     progress_bar,
     progress_lines,
+    remove,
+    size_of,
     suited,
 )
 from lacuna_server.client import lifecycle
@@ -38,9 +40,6 @@ from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import DEFAULT_PORT
 from lacuna_server.wire.layers import SettingsLayer
-
-if TYPE_CHECKING:
-    from lacuna_server.client.starting import Address
 
 # Not lacuna-lsp: the folder of an installation's commands may not be on the path.
 LANGUAGE_SERVER = (sys.executable, "-I", "-m", "lacuna_lsp")
@@ -109,6 +108,10 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """
     if json_output:
         output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
+    import asyncio
+
+    from lacuna_server.client import starting
+
     found = layers.required(layers.read(None))
     if missing := _missing(suited(found).name):
         size = sum(info.size for info in missing)
@@ -119,7 +122,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     with progress_lines() if json_output else progress_bar() as report:
         choice = fetched(found, report)
         report("start", 0, 0)
-        address = _started(found)
+        address = asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
     there = editor_programs(address.url)
     if json_output:
         told = {"model": choice.name, "why": choice.why, "service": address.url, "editors": there}
@@ -135,14 +138,6 @@ def _missing(name: str) -> list[ModelInfo]:
     info = models.find(name)
     wanted = [info, models.drafting(info.parameters)]
     return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
-
-
-def _started(found: Sequence[SettingsLayer]) -> "Address":
-    import asyncio
-
-    from lacuna_server.client import starting
-
-    return asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
 
 
 def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:
@@ -189,15 +184,14 @@ def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]", *, fixed
 def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """Stop the service, and remove the models and all else that Lacuna keeps; your settings and the program stay."""
     kept = [one for one in _places() if one.exists() or one.is_symlink()]
-    size = in_megabytes(sum(_bytes(one) for one in kept))
+    size = size_of(kept)
     running = lifecycle.find() is not None
     if kept and not yes:
         places = ", ".join(sorted({str(one.parent) for one in kept}))
         confirm(f"Remove {size} from {places}?", f"this removes {size} from {places}")
     if running:
         serve.stop()
-    for one in kept:
-        _remove(one)
+    remove(kept)
     for folder in sorted({one.parent for one in kept}, reverse=True):  # a folder comes before the one that has it
         with contextlib.suppress(OSError):  # it is not empty, a link, a mount point, or in a folder of somebody else's
             folder.rmdir()
@@ -218,22 +212,3 @@ def _places() -> list[Path]:
     cached = [models.cache_dir() / name for name in CACHED]
     state = user_folder("state")
     return [*cached, journal.state_folder(), state / "run", state / ANSWERS, user_folder("log")]
-
-
-def _remove(one: Path) -> None:
-    if one.is_dir() and not one.is_symlink():
-        shutil.rmtree(one)
-    else:
-        one.unlink(missing_ok=True)
-
-
-def _bytes(one: Path) -> int:
-    if one.is_symlink():
-        return 0
-    return sum(file.stat().st_size for file in (one, *one.rglob("*")) if file.is_file() and not file.is_symlink())
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command()(setup)
-    app.command()(uninstall)

@@ -26,45 +26,41 @@ from lacuna_server.files import FileText
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 CONTEXT_LINES = 5
-FILL_STYLE = "bold green"
 
 
 def report(request: InfillRequest, result: InfillResult, file: Path, model: str) -> dict[str, object]:
     """Returns the JSON object of a fill."""
-    return {
-        "status": result.status,
-        "text": request.filled(result.fills),
-        "fills": list(result.fills),
-        "alternatives": result.alternatives,
-        "confidence": result.confidence,
-        "stats": result.stats,
-        "message": result.message,
-        "refused": list(result.refused),
-        "warnings": list(result.warnings),
-        "file": str(file),
-        "model": model,
-    }
+    of_result = ("fills", "alternatives", "confidence", "stats", "message", "refused", "warnings")
+    shown = {name: getattr(result, name) for name in of_result}
+    return {"status": result.status, "text": request.filled(result.fills)} | shown | {"file": str(file), "model": model}
 
 
 def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
     """Prints the fills, highlighted, with the lines around them; without a terminal only the fills as plain text."""
-    console = _screen()
-    if console.is_terminal:
-        console.print(_filled(document, regions, fills, CONTEXT_LINES), end="")
-    else:
-        print_exact("".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills))
+    plain = "".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills)
+    _print(document, regions, fills, CONTEXT_LINES, plain)
 
 
 def print_document(document: FileText, request: InfillRequest, fills: Sequence[str]) -> None:
     """Prints the whole filled file: highlighted on a terminal, byte for byte otherwise."""
+    _print(document, request.regions, fills, None, request.filled(fills))
+
+
+def _print(
+    document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None, plain: str
+) -> None:
     console = _screen()
-    if console.is_terminal:
-        console.print(_filled(document, request.regions, fills, None), end="")
-    else:
-        print_exact(request.filled(fills))
+    if not console.is_terminal:
+        print_exact(plain)
+        return
+    from rich.text import Text
+
+    from lacuna_server.cli.live import DONE_STYLE, Excerpt, printable
+
+    shown = Excerpt(document, regions, context).render([Text(printable(fill), style=DONE_STYLE) for fill in fills])
+    console.print(shown, end="")
 
 
 def print_diff(document: FileText, text: str) -> None:
@@ -88,14 +84,6 @@ def _screen() -> "Console":
 
     # FORCE_COLOR and the like make a terminal of a file for rich; a file gets the text alone.
     return Console(force_terminal=None if sys.stdout.isatty() else False)
-
-
-def _filled(document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
-    from rich.text import Text
-
-    from lacuna_server.cli.live import Excerpt, printable
-
-    return Excerpt(document, regions, context).render([Text(printable(fill), style=FILL_STYLE) for fill in fills])
 
 
 HELP = """\

@@ -6,11 +6,12 @@ by an engine in this process (:func:`fill_files`) or by the service (:func:`fill
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
 import msgspec
+from tree_sitter import Node
 
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import (
@@ -24,11 +25,15 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
-from lacuna_model.text.lines import LINE_END, first_of
-from lacuna_server.refactor.apply import Soundness
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import EditStatus, FileEdits, PlannedEdit, sha256
-from lacuna_server.refactor.rewriting.rewrite import Rewrite
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.faults import Splice, all_faults, carried_over
+from lacuna_model.text import lines
+from lacuna_model.text.lines import LINE_END, first_of, splice
+from lacuna_server.refactor.journal import sha256
+from lacuna_server.refactor.places.source import Source, walk
+from lacuna_server.refactor.plan import EditStatus, FileEdits, PlannedEdit
+from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 from lacuna_server.wire.protocol import ServiceError
 
 T = TypeVar("T")
@@ -36,6 +41,67 @@ T = TypeVar("T")
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
+
+
+class Soundness:
+    """Compares texts with the original: no new syntax error, and they still compile if the original did.
+
+    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill must close
+    no bracket that it has not opened, and no text after it may become part of its comment or string.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._faults = all_faults(source.tree, source.data, source.language)
+        oracle = COMPILES.get(source.language.name)
+        self._oracle = oracle if oracle is not None and oracle(source.data) else None
+        self._excerpts = Excerpts(source)
+        self._part = self
+
+    def holds_alone(self, start: int, end: int, text: str, fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Returns whether the original with one edit passes, as far as what is near it can tell.
+
+        ``fills`` are byte ranges of ``text``.
+        """
+        excerpt, moved = self._excerpts.around(start, end)
+        if excerpt is not self._part._source:
+            self._part = Soundness(excerpt) if excerpt is not self._source else self
+        begun = start - moved
+        return self._part.holds([(begun, end - moved, text)], [(begun + first, begun + last) for first, last in fills])
+
+    def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""
+        text = splice(self._source.data, [(start, end, new.encode()) for start, end, new in edits])
+        try:
+            tree = self._source.language.parser().parse(text)
+        except UnparsableError:
+            return False
+        splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
+        if all_faults(tree, text, self._source.language) - carried_over(self._faults, splices):
+            return False
+        kept = all(_keeps_to_its_hole(tree.root_node, *fill) for fill in fills)
+        return kept and (self._oracle is None or self._oracle(text))
+
+
+def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
+    depth = 0
+    for leaf in walk(root, lambda node: node.start_byte < end and start < node.end_byte):
+        if leaf.child_count or leaf.start_byte >= end or leaf.end_byte <= start:
+            continue
+        if start <= leaf.start_byte and leaf.end_byte <= end:
+            depth += lines.step(leaf.type)
+        elif start <= leaf.start_byte and _swallows(leaf, start):
+            return False
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _swallows(leaf: Node, start: int) -> bool:
+    """Returns whether a leaf is a comment, or the inside of a string whose opening quote is not before the fill."""
+    if "comment" in leaf.type:
+        return True
+    return leaf.start_byte > start and any(word in leaf.type for word in ("string", "heredoc"))
 
 
 class FileFill:
@@ -118,18 +184,14 @@ class FileFill:
         found = {}
         for candidate in (result.fills, *result.alternatives):
             fills = [LINE_END.sub(self.source.newline, fill) for fill in candidate]
-            new = rewrite.filled(fills)
-            other = msgspec.structs.replace(edit, new_text=new, confidence=None)
-            if new != edit.new_text and self.is_sound(other, list(_spans(regions, fills))):
-                found[new] = other
+            other = msgspec.structs.replace(edit, new_text=rewrite.filled(fills), confidence=None)
+            if other.new_text != edit.new_text and self._holds_alone(index, fills) and self.is_sound(other):
+                found[other.new_text] = other
         return list(found.values())
 
-    def is_sound(self, edit: PlannedEdit, fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Returns whether the file with this edit, in place of its own one, and the other edits has no new error.
-
-        ``fills`` are the byte ranges of the edit's fills in the new text.
-        """
-        return self._holds(self._texts | {self._index(edit): edit.new_text}, fills)
+    def is_sound(self, edit: PlannedEdit) -> bool:
+        """Returns whether the file with this edit, in place of its own one, and the other edits has no new error."""
+        return self._holds(self._texts | {self._index(edit): edit.new_text})
 
     def _index(self, edit: PlannedEdit) -> int:
         return [(rewrite.start, rewrite.end) for rewrite in self.rewrites].index((edit.start, edit.end))
@@ -137,19 +199,16 @@ class FileFill:
     def _batches(self) -> list[list[int]]:
         """Returns batches of places with holes, by their indices: as many as fit into one request."""
         batches: list[list[int]] = []
-        batch: list[int] = []
         holes = 0
         for index, rewrite in enumerate(self.rewrites):
-            count = len(rewrite.holes)
-            if not count:
+            if not rewrite.holes:
                 continue
-            far = batch and rewrite.end - self.rewrites[batch[0]].start > MAX_SPAN_BYTES
-            if batch and (far or holes + count > MAX_GAPS):
-                batches.append(batch)
-                batch, holes = [], 0
-            batch.append(index)
-            holes += count
-        return [*batches, batch] if batch else batches
+            holes += len(rewrite.holes)
+            if not batches or holes > MAX_GAPS or rewrite.end - self.rewrites[batches[-1][0]].start > MAX_SPAN_BYTES:
+                batches.append([])
+                holes = len(rewrite.holes)
+            batches[-1].append(index)
+        return batches
 
     def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".
@@ -169,27 +228,21 @@ class FileFill:
         # What is rewritten by an instruction has line ends of its own.
         fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
-        texts: dict[int, str] = {}
-        sure: dict[int, float | None] = {}
+        filled: list[tuple[int, str, float | None]] = []
         for index in batch:
             rewrite = self.rewrites[index]
-            own = list(islice(fills, len(rewrite.holes)))
-            known = list(islice(confidence, len(rewrite.holes)))
-            texts[index] = rewrite.filled(own)
-            sure[index] = None if instruction else min(known, default=None)
-            # Lines that an instruction rewrites may open a bracket that closes behind them.
-            spans = () if instruction else rewrite.spans(own)
-            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], spans):
+            own, known = list(islice(fills, len(rewrite.holes))), list(islice(confidence, len(rewrite.holes)))
+            if not self._holds_alone(index, own):
                 return UNSOUND
+            filled.append((index, rewrite.filled(own), None if instruction else min(known, default=None)))
         message = result.message if instruction and len(batch) > 1 else ""
         warnings = result.warnings if any(result.warnings) else ("",) * len(batch)
-        for index, why in zip(batch, warnings, strict=True):
-            rewrite, least = self.rewrites[index], sure[index]
-            if message and texts[index] == self.source.slice(rewrite.start, rewrite.end):
+        for (index, new, least), why in zip(filled, warnings, strict=True):
+            if message and new == self.source.slice(self.rewrites[index].start, self.rewrites[index].end):
                 continue
             if not why and least is not None and least < self._min_confidence:
                 why = f"the model is unsure: confidence {least:.2g} is below {self._min_confidence:g}"
-            self._put(index, texts[index], "unsure" if why else "ready", why, least)
+            self._put(index, new, "unsure" if why else "ready", why, least)
         return message
 
     def _confirm(self) -> None:
@@ -207,9 +260,15 @@ class FileFill:
         for index in texts.keys() - sound.keys():
             self._put(index, "", "failed", UNSOUND)
 
-    def _holds(self, texts: Mapping[int, str], fills: Sequence[tuple[int, int]] = ()) -> bool:
+    def _holds(self, texts: Mapping[int, str]) -> bool:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
-        return self._soundness.holds(edits, fills)
+        return self._soundness.holds(edits)
+
+    def _holds_alone(self, index: int, fills: Sequence[str]) -> bool:
+        rewrite = self.rewrites[index]
+        # Lines that an instruction rewrites may open a bracket that closes behind them.
+        spans = () if rewrite.instruction else rewrite.spans(fills)
+        return self._soundness.holds_alone(rewrite.start, rewrite.end, rewrite.filled(fills), spans)
 
     def _request(self, text: str, regions: Sequence[Region], task: Task) -> InfillRequest:
         return InfillRequest(
@@ -252,15 +311,6 @@ def _in_line(hole: Region, text: bytes) -> Region:
     if hole.max_lines or hole.regex or not one_line(first_of(text[hole.end :].decode())):
         return hole
     return msgspec.structs.replace(hole, single_line=True)
-
-
-def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yields the byte range of every fill in the filled text."""
-    moved = 0
-    for region, fill in zip(regions, fills, strict=True):
-        length = len(fill.encode())
-        yield region.start + moved, region.start + moved + length
-        moved += length - (region.end - region.start)
 
 
 def _refusal(error: LacunaError) -> LacunaError:

@@ -10,6 +10,7 @@ and reported. A journal with files that cannot be restored stays for the next at
 
 import contextlib
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -23,12 +24,16 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_model.hub.atomic import user_folder
 from lacuna_server import files
-from lacuna_server.refactor.plan import sha256
 
 SUFFIX = ".journal"
 SET_ASIDE = ".unreadable"
 STATE_VARIABLE = "LACUNA_STATE"
 LOCK_SECONDS = 30
+
+
+def sha256(data: bytes) -> str:
+    """Returns the digest that identifies the bytes of a file."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class FileChange(msgspec.Struct, frozen=True):

@@ -1,12 +1,18 @@
-"""The plan of a refactor, independent of any editor: for each file its digest and one edit for each place."""
+"""The plan of a refactor, independent of any editor: for each file its digest and one edit for each place.
 
-import hashlib
+And how the edits are written.
+"""
+
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text.lines import splice
+from lacuna_server.files import check_writable
+from lacuna_server.refactor import journal
+from lacuna_server.refactor.journal import sha256
 
 EditStatus = Literal["ready", "failed", "unsure"]
 
@@ -89,6 +95,20 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-def sha256(data: bytes) -> str:
-    """Returns the digest that identifies the text of a file's edits."""
-    return hashlib.sha256(data).hexdigest()
+def apply(plan: Plan) -> list[str]:
+    """Writes every ready edit and returns the paths of the changed files.
+
+    Raises RequestError, and writes nothing, where a file has changed since the plan was made or cannot be written.
+    """
+    contents = []
+    for file in plan.ready.files:
+        path = Path(file.path)
+        try:
+            before = path.read_bytes()
+        except OSError as error:
+            raise RequestError(f"cannot read {path}: {error.strerror}; nothing was written") from error
+        check_writable([path])
+        file.check(before, "the preview")
+        contents.append((path, before, file.rewritten(before)))
+    journal.replace_all(contents)
+    return [str(path) for path, _, _ in contents]

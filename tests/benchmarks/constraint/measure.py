@@ -224,9 +224,3 @@ def _measure(
             records.add(filled(case, tokens, [seed, index], noise=noise, foresight=foresight, strict=strict))
             advance()
     show(rows(records.found), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command("syntax")(syntax)
-    app.command("unclean")(unclean)

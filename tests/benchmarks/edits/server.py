@@ -193,8 +193,3 @@ def next_edits(
 
     with runtime_folder(), Records(records, Answered, anew=True) as written:
         show(rows(asyncio.run(run(written))), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("next-edits")(next_edits)

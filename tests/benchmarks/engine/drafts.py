@@ -237,8 +237,3 @@ def drafts(
         found, own, smaller = measure(loaded, drawn, arms=compared, syntax=syntax, together=together, advance=advance)
     output.say(f"ms of a pass by rows: {pass_ms(own)}; of the smaller model: {pass_ms(smaller)}")
     show(rows(found), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("drafts")(drafts)

@@ -197,8 +197,3 @@ def speed(
     with output.counting("runs", len(LENGTHS) * (warm + cold)) as advance:
         found = list(measure(engines, encode, warm=warm, cold=cold, advance=advance))
     show(rows(found), json_output, f"ms, about {CONTEXT_TOKENS} tokens of context, {threads} threads")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("speed")(speed)

@@ -209,8 +209,3 @@ def fit_gate(
     show(effects, False, "what is shown from a probability on, packages kept apart")
     out.write_bytes(msgspec.json.encode(fit(every)) + b"\n")
     output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/gate.json")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("fit-gate")(fit_gate)

@@ -139,8 +139,3 @@ def fit_ranking(
     show(crossed(cases, found, names), False)
     if out:
         out.write_bytes(msgspec.json.format(msgspec.json.encode(fit(found, names)), indent=1) + b"\n")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("fit-ranking")(fit_ranking)

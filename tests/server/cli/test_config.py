@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.server.cli.test_main import run
+from tests.server.cli.conftest import run
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """``lacuna edit``: lines of a file rewritten by an instruction."""
 
-# ruff: noqa: F811 (fixtures of another file)
-
 import json
 from pathlib import Path
 
 import pytest
-from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
+from tests.server.cli.conftest import FakeEngine, Lacuna
 
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Status
 from lacuna_server.cli import edit as command
@@ -108,26 +106,6 @@ def test_what_was_refused_is_shown_on_request(lacuna: Lacuna, source: Path, engi
     assert source.read_bytes() == TEXT.encode()
     code, out, _ = lacuna("edit", source, "--lines", "2", "-m", "count", "--json")
     assert json.loads(out)["refused"] == ["b = (\r\n"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "instruction", "why"),
-    [
-        ("2:9", "count", "line 9 is outside"),
-        ("0:1", "count", "lines are counted from 1"),
-        ("3:2", "count", "the first comes before the last"),
-        ("two", "count", "lines are A:B, such as 10:20"),
-        ("9" * 5_000, "count", "lines are A:B, such as 10:20"),
-        ("2", " ", "the instruction is empty"),
-    ],
-)
-def test_bad_input_is_one_line(
-    lacuna: Lacuna, source: Path, engine: FakeEngine, lines: str, instruction: str, why: str
-) -> None:
-    code, out, err = lacuna("edit", source, "--lines", lines, "--instruction", instruction)
-    assert (code, out, err.count("\n")) == (2, b"", 1)
-    assert why in err
-    assert engine.requests == []
 
 
 def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.server.cli.conftest import run
 from tests.server.conftest import Serve, until
 from tests.server.scripted.scripted_engine import expected
 
@@ -14,7 +15,6 @@ from lacuna_model.hub import models
 from lacuna_server.client.starting import Address
 
 TIMEOUT_S = 60
-COMMAND = (sys.executable, "-m", "lacuna_server")
 TEXT = "x = <<fill>>\n"
 FILL = expected(TEXT, 4)
 
@@ -26,14 +26,10 @@ def source(tmp_path: Path) -> Path:
     return file
 
 
-def lacuna(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S)
-
-
 def test_a_running_service_fills(served: Address, source: Path) -> None:
-    ended = lacuna("fill", source)
+    ended = run("fill", source)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"x = {FILL}\n", "")
-    ended = lacuna("fill", source, "--json", "--write", "--max-tokens", 3)
+    ended = run("fill", source, "--json", "--write", "--max-tokens", 3)
     answer = json.loads(ended.stdout)
     assert (ended.returncode, answer["status"], answer["fills"]) == (0, "ok", [FILL])
     assert (answer["stats"]["nfe"], answer["model"], answer["file"]) == (3, models.DEFAULT_MODEL, str(source))
@@ -45,20 +41,22 @@ def test_a_running_service_fills(served: Address, source: Path) -> None:
 def test_a_running_service_reads_the_project(served: Address, source: Path, tmp_path: Path) -> None:
     source.write_text("READ <<fill>>\n")
     (tmp_path / "private").write_text("what the project has")
-    assert lacuna("fill", source, "--workspace", tmp_path).stdout == "READ what the project has\n"
-    assert lacuna("fill", source, "--no-workspace").stdout == "READ no workspace\n"
+    assert run("fill", source, "--workspace", tmp_path).stdout == "READ what the project has\n"
+    assert run("fill", source, "--no-workspace").stdout == "READ no workspace\n"
 
 
 def test_a_file_that_is_too_large_for_the_service_is_reported(served: Address, source: Path) -> None:
     source.write_text(f"<<fill>>{'#' * (2 << 20)}\n")
-    ended = lacuna("fill", source, "--no-workspace")
+    ended = run("fill", source, "--no-workspace")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "lacuna: the service fills files of at most 2 MiB; use --no-service\n"
 
 
 def test_ctrl_c_cancels_the_request(served: Address, source: Path) -> None:
     source.write_text("SLOW <<fill>>\n")
-    with subprocess.Popen([*COMMAND, "fill", source, "--max-tokens", "1024"], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "lacuna_server", "fill", source, "--max-tokens", "1024"], stderr=subprocess.PIPE
+    ) as process:
         assert process.stderr is not None
         until(lambda: running() == 1)
         process.send_signal(signal.SIGINT)
@@ -68,13 +66,13 @@ def test_ctrl_c_cancels_the_request(served: Address, source: Path) -> None:
 
 
 def running() -> int:
-    count: int = json.loads(lacuna("status", "--json").stdout)["status"]["running"]
+    count: int = json.loads(run("status", "--json").stdout)["status"]["running"]
     return count
 
 
 def test_another_model_is_loaded_in_the_process(served: Address, source: Path) -> None:
     url = served.url
-    ended = lacuna("fill", source, "--model", "qwen2.5-coder-1.5b")
+    ended = run("fill", source, "--model", "qwen2.5-coder-1.5b")
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [
         f"lacuna: the service at {url} has the model qwen2.5-coder-0.5b, so qwen2.5-coder-1.5b is loaded here",
@@ -86,13 +84,13 @@ def test_another_model_is_loaded_in_the_process(served: Address, source: Path) -
 def test_a_service_that_is_not_wanted_is_not_used(served: Address, source: Path, arguments: list[str]) -> None:
     source.write_text("y = x\n" if arguments[0] == "refactor" else TEXT)
     (source.parent / ".git").mkdir()
-    ended = lacuna(*arguments, source, "--no-service")
+    ended = run(*arguments, source, "--no-service")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "is not on this machine" in ended.stderr
 
 
 def test_a_service_that_cannot_be_started_is_one_line_with_the_reason(serve: Serve, source: Path) -> None:
-    ended = lacuna("fill", source, "--service")
+    ended = run("fill", source, "--service")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("lacuna: the service could not be started: lacuna: model qwen2.5-coder-0.5b is not")
     assert ended.stderr.count("\n") == 1
@@ -100,7 +98,7 @@ def test_a_service_that_cannot_be_started_is_one_line_with_the_reason(serve: Ser
 
 def test_a_running_service_shows_the_context(served: Address, source: Path) -> None:
     root = source.parent.resolve()
-    ended = lacuna("context", source, "--at", "1:4", "--json", "--budget", 7, "--workspace", root)
+    ended = run("context", source, "--at", "1:4", "--json", "--budget", 7, "--workspace", root)
     assert (ended.returncode, ended.stderr) == (0, "")
     snippet = {"path": "other.py", "reason": "a test", "score": 0.5, "tokens": 7, "text": f"from {root}\n"}
     answer = {"workspace": str(root), "budget": 7, "tokens": 7, "snippets": [snippet], "message": ""}

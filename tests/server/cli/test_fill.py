@@ -1,7 +1,5 @@
 """``lacuna fill`` with several files, with stdin, and asking at every gap."""
 
-# ruff: noqa: F811 (fixtures of another file)
-
 import io
 import json
 import os
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna, run  # noqa: F401 (fixtures)
+from tests.server.cli.conftest import FakeEngine, Lacuna
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_server.cli import engines
@@ -146,31 +144,6 @@ def test_a_file_that_must_not_be_replaced_is_refused_before_the_model_works(
     assert fake.requests == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["FILE", "FILE"], "several files need --write, --json or --interactive"),
-        (["-"], "- needs --language, because stdin has no file name"),
-        (["-", "--language", "python", "--write"], "- reads stdin and writes stdout"),
-        (["-", "FILE", "--json", "--language", "python"], "- reads stdin and writes stdout"),
-        (["FILE", "--workspace", "FILE"], "is not a folder"),
-        (["FILE", "--interactive", "--json"], "--interactive asks at every gap; it cannot be combined with --json"),
-        (["FILE", "--interactive", "--each"], "--interactive asks at every gap; it cannot be combined with --each"),
-    ],
-)
-def test_what_does_not_fit_together_is_one_line(
-    lacuna: Lacuna,
-    source: Path,
-    fake: FakeEngine,
-    arguments: list[str],
-    message: str,
-) -> None:
-    given = [str(source) if argument == "FILE" else argument for argument in arguments]
-    code, out, err = lacuna("fill", *given)
-    assert (code, out, err.count("\n")) == (2, b"", 1)
-    assert message in err
-
-
 def test_stdin_is_filled_to_stdout(
     lacuna: Lacuna, fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +153,7 @@ def test_stdin_is_filled_to_stdout(
         monkeypatch.setattr(sys, "stdin", stream)
         assert lacuna("fill", "-", "--language", "python", "--no-workspace") == (0, "ä = 1\r\n".encode(), "")
     assert (fake.requests[0].language, fake.requests[0].path) == ("python", "-")
+    assert lacuna("fill", "-") == (2, b"", "lacuna: - needs --language, because stdin has no file name\n")
 
 
 @pytest.mark.parametrize(
@@ -195,12 +169,7 @@ def test_stdin_is_filled_to_stdout(
     ],
 )
 def test_asking_at_every_gap(
-    lacuna: Lacuna,
-    source: Path,
-    fake: FakeEngine,
-    typing: Typing,
-    answers: str,
-    text: str,
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing, answers: str, text: str
 ) -> None:
     typing(answers)
     code, _, _ = lacuna("fill", source, "--interactive")
@@ -208,10 +177,7 @@ def test_asking_at_every_gap(
 
 
 def test_another_fill_sees_the_other_gaps_filled(
-    lacuna: Lacuna,
-    source: Path,
-    fake: FakeEngine,
-    typing: Typing,
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing
 ) -> None:
     fake.fills = ("ä👍", "2")
     typing("y\nr\ny\n")
@@ -224,11 +190,7 @@ def test_another_fill_sees_the_other_gaps_filled(
 
 
 def test_a_fill_is_edited(
-    lacuna: Lacuna,
-    source: Path,
-    fake: FakeEngine,
-    typing: Typing,
-    monkeypatch: pytest.MonkeyPatch,
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/1/42/")
     typing("e\ny\nn\n")

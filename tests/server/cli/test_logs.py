@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.server.cli.test_main import run
+from tests.server.cli.conftest import run
 
 
 @pytest.fixture

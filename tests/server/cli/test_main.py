@@ -1,52 +1,10 @@
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
-from lacuna_model.hub import models
-from lacuna_server import __main__ as cli
-from lacuna_server.cli import engines
-
-FIRST = "value"
-SECOND = "if a:\n    b()"
-
-
-class FakeEngine:
-    """Fills every gap with a fixed text, and records the requests."""
-
-    def __init__(self, fills: tuple[str, ...] = (FIRST, SECOND), status: Status = "ok", message: str = "") -> None:
-        self.fills, self.status, self.message = fills, status, message
-        self.refused: tuple[str, ...] = ()
-        self.warnings: tuple[str, ...] = ()
-        self.requests: list[InfillRequest] = []
-        self.change: Callable[[InfillRequest, InfillResult], InfillResult] = lambda request, result: result
-
-    def fill(self, request: InfillRequest) -> InfillResult:
-        self.requests.append(request)
-        fills = self.fills[: len(request.regions)]
-        stats = FillStats(nfe=3, tokens=4, ms=5.0)
-        result = InfillResult(self.status, fills, stats, self.message, refused=self.refused, warnings=self.warnings)
-        return self.change(request, result)
-
-    def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        result = self.fill(request)
-        for step in range(3):
-            slots = tuple((SlotView(text, "committed", 0.9), SlotView("", "mask", 0.0)) for text in result.fills)
-            yield Snapshot(step, result.fills, slots)
-        return result
-
-
-@pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    engine = FakeEngine()
-    monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(engines, "load_engine", lambda model, report: engine)
-    return engine
+from tests.server.cli.conftest import FakeEngine, Lacuna, run
 
 
 @pytest.fixture
@@ -56,22 +14,6 @@ def source(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def lacuna(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, bytes, str]]:
-    """Runs the command line in this process, and returns its exit code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, bytes, str]:
-        capfdbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        captured = capfdbinary.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, captured.out, captured.err.decode()
-
-    return run
-
-
-Lacuna = Callable[..., tuple[int, bytes, str]]
 FILLED = "\ufeffx = value  # ä👍\r\n\tif a:\r\n    b()\r\n".encode()
 
 
@@ -124,14 +66,6 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     assert (code, shown["status"], shown["text"]) == (1, "no_valid_fill", before.decode())
 
 
-def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command in a separate process."""
-    command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
-    return subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, timeout=240, check=False
-    )
-
-
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache without a model."""
@@ -165,6 +99,16 @@ def place(tmp_path: Path, name: str, data: bytes) -> Path:
         (b"<<fill>>", ["context", "--at", "1:0", "--language", "ruste"], "did you mean rust?"),
         (b"<<fill>>", ["refactor", "--lang", "typescrip", "a", "b"], "did you mean typescript"),
         (b"<<fill>>", ["complete"], "'--at'"),
+        (b"<<fill>>", ["fill", "other.py"], "several files need --write, --json or --interactive"),
+        (b"<<fill>>", ["fill", "--json", "--language", "python", "-"], "- reads stdin and writes stdout"),
+        (b"<<fill>>", ["fill", "--workspace", "none"], "is not a folder"),
+        (b"<<fill>>", ["fill", "--interactive", "--json"], "it cannot be combined with --json"),
+        (b"<<fill>>", ["fill", "--interactive", "--each"], "it cannot be combined with --each"),
+        (b"a\nb\nc\n", ["edit", "-m", "count", "--lines", "2:9"], "line 9 is outside"),
+        (b"a\nb\nc\n", ["edit", "-m", "count", "--lines", "0:1"], "lines are counted from 1"),
+        (b"a\nb\nc\n", ["edit", "-m", "count", "--lines", "3:2"], "the first comes before the last"),
+        (b"a\nb\nc\n", ["edit", "-m", "count", "--lines", "9" * 5_000], "lines are A:B, such as 10:20"),
+        (b"a\nb\nc\n", ["edit", "-m", " ", "--lines", "2"], "the instruction is empty"),
     ],
 )
 def test_bad_input_is_reported_in_one_line_with_exit_code_2(

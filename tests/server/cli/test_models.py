@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.server.cli.test_main import run
+from tests.server.cli.conftest import run
 
 from lacuna_model.fim import measuring
 from lacuna_model.hub import models

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.neovim import BIN
-from tests.server.cli.test_main import run
+from tests.server.cli.conftest import run
 
 from lacuna_model.hub import models
 

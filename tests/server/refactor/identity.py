@@ -13,16 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tree_sitter import Node
-
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, InfillResult
-from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure, places
+from lacuna_server.refactor.places.source import Source, walk
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure
 
-from .trips import Trip, around_places, there_and_back
+from .trips import Trip, applied, around_places, there_and_back
 
 PATTERNS = Path(__file__).parents[2] / "data" / "refactor" / "patterns.toml"
 
@@ -62,36 +58,20 @@ def identity(language: str, sources: Sequence[Source]) -> Outcome:
 
 def check(refactoring: Refactoring, name: str, sources: Sequence[Source], outcome: Outcome) -> None:
     """Run a refactor that must change no token, and count what it did."""
-    found, left_out = places(refactoring, sources)
-    fills = [FileFill(source, rewrites) for source, rewrites in found]
-    fill_files(fills, _unanswered, lambda done: None)
-    num_places = 0
-    for fill in fills:
-        file = fill.edits()
-        num_places += len(file.ready)
-        outcome.left_out += [f"{name!r}: {file.path}: {one.label}: {one.message}" for one in file.edits if one.message]
-        new = Source(file.path, file.rewritten(fill.source.data).decode(), fill.source.language)
-        if new.text != fill.source.text and list(tokens(new)) != list(tokens(fill.source)):
+    trip, before = Trip(), {source.path: source for source in sources}
+    for new, file in applied(trip, refactoring, name, sources):
+        old = before[file.path]
+        if new.text != old.text and list(tokens(new)) != list(tokens(old)):
             outcome.changed.append(f"{name!r}: {file.path}")
-    outcome.places += num_places
-    if num_places:
-        outcome.left_out += [f"{name!r}: {line}" for line in left_out]
-    else:
-        outcome.unused.append(name)
-
-
-def _unanswered(request: InfillRequest) -> InfillResult:
-    raise AssertionError("an identity has no holes")
+    outcome.places += trip.places
+    outcome.left_out += trip.left_out
+    outcome.unused += [] if trip.places else [name]
 
 
 def tokens(source: Source) -> Iterator[bytes]:
     """The tokens of a file in order."""
-    stack: list[Node] = [source.tree.root_node]
-    while stack:
-        node = stack.pop()
-        if node.child_count == 0 and (text := source.data[node.start_byte : node.end_byte]).strip():
-            yield text
-        stack += reversed(node.children)
+    leaves = (source.data[node.start_byte : node.end_byte] for node in walk(source.tree.root_node) if not node.children)
+    return (text for text in leaves if text.strip())
 
 
 def main() -> None:

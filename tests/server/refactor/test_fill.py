@@ -6,8 +6,9 @@ from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files
+from lacuna_server.refactor.journal import sha256
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import FileEdits, sha256
+from lacuna_server.refactor.plan import FileEdits
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 from lacuna_server.wire.protocol import ServiceError
 
@@ -209,3 +210,38 @@ def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
 def test_an_instruction_rewrites_a_place_with_what_its_pattern_does_not_name(bench: Bench, text: str) -> None:
     edit = by_instruction(by_structure("def $F($$$A): $$$B", "<<fill>>"), "add a docstring")
     assert bench.apply(edit, text, answer=Scripted(lambda region: text + "\n")) == text + "\n"
+
+
+@pytest.mark.parametrize(
+    ("fill", "kept"),
+    [
+        ("3", True),
+        ("f(a)[0]", True),
+        ("{'a': (1, 2)}", True),
+        ("')'", True),
+        ("\n# why\n3", True),
+        ("3)  # the rest", False),
+        ("3), get(4", False),
+        ("3) + (4", False),
+        ("", False),
+    ],
+)
+def test_a_fill_must_stay_inside_its_hole(bench: Bench, fill: str, kept: bool) -> None:
+    (edits,), _ = bench.edits(
+        by_structure("get($$$ARGS)", "get($$$ARGS, timeout=<<fill>>)"),
+        [bench.source("get(1)\n")],
+        Scripted(lambda region: fill),
+    )
+    assert (edits.edits[0].status == "ready") is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "template"),
+    [("a.py", "f('<<fill>>.', $A)"), ("a.js", "f('<<fill>>.', $A)"), ("a.go", "f(`<<fill>>.`, $A)")],
+)
+def test_a_hole_may_be_part_of_a_string_or_a_comment(bench: Bench, name: str, template: str) -> None:
+    before = "package a\n\nfunc g() {\n\tget(1)\n}\n" if name == "a.go" else "get(1)\n"
+    made = bench.apply(by_structure("get($A)", template), before, name, Scripted(lambda region: "a b"))
+    assert "a b." in made
+    comment = "get($A)  # <<fill>> end" if name == "a.py" else "get($A) // <<fill>> end"
+    assert "a b end" in bench.apply(by_structure("get($A)", comment), before, name, Scripted(lambda region: "a b"))

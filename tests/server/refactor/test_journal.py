@@ -14,6 +14,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.journal import recover, replace_all
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, apply
 
 from . import killing
 
@@ -197,3 +198,16 @@ def test_temporary_files_of_a_name_with_brackets_are_removed(tmp_path: Path, mon
     with pytest.raises(KeyboardInterrupt):
         replace_all(contents)
     assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["read-only", "hard links"])
+def test_a_plan_does_not_replace_a_file_that_must_not_be(tmp_path: Path, how: str) -> None:
+    files = [tmp_path / "a.py", tmp_path / "b.py"]
+    for file in files:
+        file.write_bytes(b"x = 1\r\n")
+    edits = (PlannedEdit(4, 5, "2", "one"), PlannedEdit(6, 6, "", "two", "failed", "nothing fits"))
+    made = Plan("t", tuple(FileEdits(str(file), journal.sha256(file.read_bytes()), None, edits) for file in files))
+    files[1].chmod(0o444) if how == "read-only" else os.link(files[1], files[1].with_name("other.py"))
+    with pytest.raises(RequestError, match=rf"b\.py .*{how}.*; nothing was written"):
+        apply(made)
+    assert files[0].read_bytes() == files[1].read_bytes() == b"x = 1\r\n"

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits
-from lacuna_server.refactor.rewriting.refactoring import by_structure, places
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure
 
-from .bench import Scripted
+from .bench import Bench
 
 # A pattern, and the template that it becomes and that becomes it again.
 CALL = ("$F($$$A)", "$F.marked($$$A)")
@@ -48,9 +47,9 @@ class Trip:
 def there_and_back(language: str, sources: Sequence[Source]) -> Trip:
     """Refactor calls to their template, and back: every file must have its text again."""
     trip, (pattern, template) = Trip(), CALLS.get(language, CALL)
-    made = _applied(trip, pattern, template, sources)
+    made = applied(trip, by_structure(pattern, template), template, sources)
     texts = {source.path: source.text for source in sources}
-    for back, _ in _applied(Trip(), template, pattern, [new for new, _ in made]):
+    for back, _ in applied(Trip(), by_structure(template, pattern), pattern, [new for new, _ in made]):
         if back.text != texts.pop(back.path):
             trip.wrong.append(f"{pattern!r} and back: {back.path}")
     left = [new.path for new, _ in made if new.path in texts]
@@ -63,23 +62,24 @@ def around_places(language: str, usual: Sequence[str], sources: Sequence[Source]
     trip, before = Trip(), {source.path: source for source in sources}
     calls = [one for one in usual if one.startswith("$") and "($" in one]
     for pattern, template in [WRAPS[language]] if language in WRAPS else [(one, f"wrapped({one})") for one in calls]:
-        for made, file in _applied(trip, pattern, template, sources):
+        for made, file in applied(trip, by_structure(pattern, template), template, sources):
             if outline(before[made.path], file, new=False) != outline(made, file, new=True):
                 trip.wrong.append(f"{template!r}: {made.path}")
     return trip
 
 
-def _applied(trip: Trip, pattern: str, template: str, sources: Sequence[Source]) -> list[tuple[Source, FileEdits]]:
+def applied(
+    trip: Trip, refactoring: Refactoring, name: str, sources: Sequence[Source]
+) -> list[tuple[Source, FileEdits]]:
     """Return the files that a refactor changes, as it leaves them, with its edits."""
-    found, left_out = places(by_structure(pattern, template), sources)
-    fills = [FileFill(source, rewrites) for source, rewrites in found]
-    fill_files(fills, Scripted(), lambda done: None)
-    trip.left_out += [f"{template!r}: {line}" for line in left_out if found]
+    files, left_out = Bench().edits(refactoring, sources)
+    before = {source.path: source for source in sources}
+    trip.left_out += [f"{name!r}: {line}" for line in left_out if files]
     made = []
-    for fill in fills:
-        file, source = fill.edits(), fill.source
+    for file in files:
+        source = before[file.path]
         trip.places += len(file.ready)
-        trip.left_out += [f"{template!r}: {file.path}: {one.label}: {one.message}" for one in file.edits if one.message]
+        trip.left_out += [f"{name!r}: {file.path}: {one.label}: {one.message}" for one in file.edits if one.message]
         if file.ready:
             made.append((Source(source.path, file.rewritten(source.data).decode(), source.language), file))
     return made

@@ -145,7 +145,13 @@ def by_query(source: Source, query: str) -> list[PatternMatch]:
     found = []
     for captures in source.query(query):
         spans = {name: (nodes[0].start_byte, nodes[-1].end_byte) for name, nodes in captures.items() if nodes}
-        found.append(_query_match(spans))
+        roles = [role for role in ROLES if role in spans] or (list(spans) if len(spans) == 1 else [])
+        if len(roles) != 1:
+            raise RequestError("the query needs one capture named @place, @before or @after")
+        start, end = whole = spans[roles[0]]
+        pieces = {name.upper(): span for name, span in spans.items()} | {WHOLE: whole}
+        at = {"before": (start, start), "after": (end, end)}.get(roles[0], whole)
+        found.append(PatternMatch(*at, pieces))
     return found
 
 
@@ -162,13 +168,3 @@ def by_ranges(source: Source, spans: Sequence[Span]) -> list[PatternMatch]:
             line, column = source.position(after[0])
             raise RequestError(f"the ranges of {source.path} overlap at {line}:{column}")
     return [PatternMatch(start, end, {WHOLE: (start, end)}) for start, end in ordered]
-
-
-def _query_match(spans: dict[str, Span]) -> PatternMatch:
-    roles = [role for role in ROLES if role in spans] or (list(spans) if len(spans) == 1 else [])
-    if len(roles) != 1:
-        raise RequestError("the query needs one capture named @place, @before or @after")
-    start, end = spans[roles[0]]
-    captures = {name.upper(): span for name, span in spans.items()} | {WHOLE: (start, end)}
-    start, end = {"before": (start, start), "after": (end, end)}.get(roles[0], (start, end))
-    return PatternMatch(start, end, captures)

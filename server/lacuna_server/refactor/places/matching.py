@@ -54,24 +54,9 @@ class PatternMatch:
     broken: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What is matched so far, as a linked list: a token of the pattern and its span in the text."""
-
-    leaf: PatternNode | None = None
-    span: Span = (0, 0)
-    before: "_State | None" = None
-
-    def with_token(self, leaf: PatternNode, start: int, end: int) -> "_State":
-        return _State(leaf, (start, end), self)
-
-    def all(self) -> list[tuple[PatternNode, Span]]:
-        found = []
-        state: _State | None = self
-        while state is not None and state.leaf is not None:
-            found.append((state.leaf, state.span))
-            state = state.before
-        return found[::-1]
+# What is matched so far: the tokens and metavariables of the pattern, each with its span in the text.
+State: TypeAlias = tuple[tuple[PatternNode, Span], ...]
+Step: TypeAlias = tuple[Sequence[PatternNode], int, State | None]
 
 
 def find(reading: ParsedPattern, tree: Tree, data: bytes, language: Language) -> list[PatternMatch]:
@@ -95,9 +80,9 @@ def _query(language: Language, kind: str) -> Query:
     return Query(language.grammar(), f"{kind} @place")
 
 
-def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> PatternMatch | None:
+def _found(state: State, node: Node, data: bytes, *, alone: bool) -> PatternMatch | None:
     """Returns the place of what was matched from ``node`` on, which is the whole place if it is ``alone``."""
-    tokens = [(leaf, span) for leaf, span in state.all() if not leaf.supplied]
+    tokens = [(leaf, span) for leaf, span in state if not leaf.supplied]
     shown = [span for _, span in tokens if span[0] < span[1]]
     if not shown:
         return None
@@ -125,15 +110,15 @@ class _Matcher:
         self._data, self._line_ended = data, line_ended
         self._siblings: dict[int, tuple[list[Node], dict[int, int]]] = {}
 
-    def place(self, roots: Sequence[PatternNode], node: Node) -> _State | None:
+    def place(self, roots: Sequence[PatternNode], node: Node) -> State | None:
         """Returns what was matched where the pattern begins with ``node``."""
         if len(roots) == 1:
-            return self._node(roots[0], node, _State(), whole=True)
+            return self._node(roots[0], node, (), whole=True)
         parent = node.parent
         siblings, indices = self._beside(parent) if parent is not None else ([], {})
         if parent is None or node.id not in indices:  # a node without text, which the parser has supplied
             return None
-        return self._list(roots, siblings, indices[node.id], parent, _State(), open_end=True)
+        return self._list(roots, siblings, indices[node.id], parent, (), open_end=True)
 
     def _beside(self, parent: Node) -> tuple[list[Node], dict[int, int]]:
         """Returns the children of a node, and the index of each by its id."""
@@ -142,7 +127,7 @@ class _Matcher:
             self._siblings[parent.id] = children, {child.id: index for index, child in enumerate(children)}
         return self._siblings[parent.id]
 
-    def _node(self, wanted: PatternNode, node: Node, state: _State, *, whole: bool = False) -> _State | None:
+    def _node(self, wanted: PatternNode, node: Node, state: State, *, whole: bool = False) -> State | None:
         """Matches one node; where it is the ``whole`` pattern, further clauses may follow in it."""
         if wanted.variable:
             named = node.is_named and not _is_comment(node)
@@ -151,24 +136,24 @@ class _Matcher:
             return None
         if not wanted.children:
             same = self._data[node.start_byte : node.end_byte] == wanted.text.encode()
-            return state.with_token(wanted, node.start_byte, node.end_byte) if same else None
+            return (*state, (wanted, (node.start_byte, node.end_byte))) if same else None
         children = written_children(node)
         if between(node, children, self._data) != wanted.text:
             return None
         found = self._list(wanted.children, children, 0, node, state)
         if found is None and whole:
             found = self._list(wanted.children, children, 0, node, state, open_end=True)
-            after = [child for child in children if found and child.start_byte >= found.span[1]]
+            after = [child for child in children if found and child.start_byte >= found[-1][1][1]]
             return found if after and (not after[0].is_named or CLAUSES.search(after[0].type)) else None
         return found
 
-    def _bound(self, wanted: PatternNode, start: int, end: int, state: _State) -> _State | None:
+    def _bound(self, wanted: PatternNode, start: int, end: int, state: State) -> State | None:
         """Binds a metavariable; None where the same name is bound to another text."""
         if wanted.variable[0] != "_":
-            for leaf, span in state.all():
+            for leaf, span in state:
                 if leaf.variable == wanted.variable and self._data[slice(*span)] != self._data[start:end]:
                     return None
-        return state.with_token(wanted, start, end)
+        return (*state, (wanted, (start, end)))
 
     def _list(
         self,
@@ -176,75 +161,56 @@ class _Matcher:
         nodes: Sequence[Node],
         at: int,
         parent: Node,
-        state: _State,
+        state: State,
         *,
         open_end: bool = False,
-    ) -> _State | None:
+    ) -> State | None:
         """Matches the children ``nodes`` of ``parent`` from the index ``at`` on; ``open_end``: more may follow."""
         if not wanted:
             rest_passes = open_end or all(self._passes(nodes, index, parent) for index in range(at, len(nodes)))
             return state if rest_passes else None
-        first, rest = wanted[0], wanted[1:]
-        if first.many:
-            return self._many(wanted, nodes, at, parent, state, open_end=open_end)
-        if at < len(nodes):
-            for end in self._ends(first, nodes, at, parent):
-                here = self._run(first, nodes[at:end], state)
-                found = here and self._list(rest, nodes, end, parent, here, open_end=open_end)
-                if found:
+        steps = self._many if wanted[0].many else self._one
+        for left, end, here in steps(wanted, nodes, at, parent, state):
+            if here is not None:
+                found = self._list(left, nodes, end, parent, here, open_end=open_end)
+                if found is not None:
                     return found
-            if self._passes(nodes, at, parent):
-                found = self._list(wanted, nodes, at + 1, parent, state, open_end=open_end)
-                if found:
-                    return found
-        if self._may_lack(first, rest):
-            return self._list(rest, nodes, at, parent, state, open_end=open_end)
-        if LISTS.search(first.kind) and len(first.children) == 1 and first.children[0].many:
-            begun = state.span[1] if state.leaf else parent.start_byte
-            empty = self._bound(first.children[0], begun, begun, state)
-            return empty and self._list(rest, nodes, at, parent, empty, open_end=open_end)
         return None
 
-    def _ends(self, first: PatternNode, nodes: Sequence[Node], at: int, parent: Node) -> Iterator[int]:
-        """Yields the indices at which the nodes that a pattern node stands for may end."""
-        yield at + 1
-        if parent.type == TOKENS and first.variable:
-            for end in range(at + 2, len(nodes) + 1):
-                if nodes[end - 1].type in SEPARATORS | CLOSERS or nodes[at].type in SEPARATORS:
-                    return
-                yield end
-
-    def _run(self, first: PatternNode, nodes: Sequence[Node], state: _State) -> _State | None:
-        if len(nodes) == 1:
-            return self._node(first, nodes[0], state)
-        return self._bound(first, nodes[0].start_byte, nodes[-1].end_byte, state)
+    def _one(
+        self, wanted: Sequence[PatternNode], nodes: Sequence[Node], at: int, parent: Node, state: State
+    ) -> Iterator[Step]:
+        """Yields how the match of a list may go on: the pattern that is left, the next index, and what is matched."""
+        first, rest = wanted[0], wanted[1:]
+        if at < len(nodes):
+            yield rest, at + 1, self._node(first, nodes[at], state)
+            if parent.type == TOKENS and first.variable and nodes[at].type not in SEPARATORS:
+                for end in range(at + 2, len(nodes) + 1):
+                    if nodes[end - 1].type in SEPARATORS | CLOSERS:
+                        break
+                    yield rest, end, self._bound(first, nodes[at].start_byte, nodes[end - 1].end_byte, state)
+            if self._passes(nodes, at, parent):
+                yield wanted, at + 1, state
+        if self._may_lack(first, rest):
+            yield rest, at, state
+        elif LISTS.search(first.kind) and len(first.children) == 1 and first.children[0].many:
+            begun = state[-1][1][1] if state else parent.start_byte
+            yield rest, at, self._bound(first.children[0], begun, begun, state)
 
     def _many(
-        self,
-        wanted: Sequence[PatternNode],
-        nodes: Sequence[Node],
-        at: int,
-        parent: Node,
-        state: _State,
-        *,
-        open_end: bool,
-    ) -> _State | None:
+        self, wanted: Sequence[PatternNode], nodes: Sequence[Node], at: int, parent: Node, state: State
+    ) -> Iterator[Step]:
+        """Yields the same where any number of nodes comes first."""
         first, rest = wanted[0], wanted[1:]
         for stop in self._stops(rest[0].text if rest else "", nodes, at, ends=not rest):
             start = nodes[at].start_byte if at < len(nodes) else parent.end_byte
-            if stop == at:
-                start = state.span[1] if state.leaf else start
+            if stop == at and state:
+                start = state[-1][1][1]
             end = nodes[stop - 1].end_byte if stop > at else start
-            if parent.type in ELEMENTS and state.leaf and stop < len(nodes):
-                start, end = state.span[1], nodes[stop].start_byte
-            here = self._bound(first, start, end, state)
-            if here is None:
-                continue
-            following = rest[1:] if stop == at and rest and rest[0].text in SEPARATORS else rest
-            found = self._list(following, nodes, stop, parent, here, open_end=open_end)
-            if found:
-                return found
-        return None
+            if parent.type in ELEMENTS and state and stop < len(nodes):
+                start, end = state[-1][1][1], nodes[stop].start_byte
+            left = rest[1:] if stop == at and rest and rest[0].text in SEPARATORS else rest
+            yield left, stop, self._bound(first, start, end, state)
 
     def _stops(self, wants: str, nodes: Sequence[Node], at: int, *, ends: bool) -> Iterator[int]:
         """Yields the indices at which any number of nodes from ``at`` on may end, the shortest run first.

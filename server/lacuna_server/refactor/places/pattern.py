@@ -7,8 +7,7 @@ names that begin with ``_`` bind nothing.
 
 import itertools
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -193,9 +192,8 @@ def _named(text: str, number: int) -> str:
 
 @cache
 def _contexts(language: str) -> _Contexts:
-    text = (resources.files(__package__) / "contexts.toml").read_text("utf-8")
-    known: Mapping[str, _Contexts] = msgspec.convert(tomllib.loads(text), type=dict[str, _Contexts])
-    own = known[language]
+    text = (resources.files(__package__) / "contexts.toml").read_bytes()
+    own = msgspec.toml.decode(text, type=dict[str, _Contexts])[language]
     if not own.like:
         return own
     base = _contexts(own.like)
@@ -206,13 +204,13 @@ class _Parsed:
     """A pattern with texts in the place of its metavariables."""
 
     def __init__(self, text: str, variables: Sequence[re.Match[str]], guises: Sequence[str], shift: int) -> None:
-        self._shift = shift
-        self._pattern = text.encode()
+        self._shift = shift  # of the text in the pattern, in bytes
+        self._pattern = bytes(shift) + text.encode()
         # Where each metavariable stands, in the pattern and in the text that is parsed.
         self._spans: list[tuple[int, int, int, int, int, re.Match[str]]] = []
-        out, position = b"", 0
+        out, position = b"", shift
         for found, guise in zip(variables, guises, strict=True):
-            start, end = len(text[: found.start()].encode()), len(text[: found.end()].encode())
+            start, end = (shift + len(text[:at].encode()) for at in found.span())
             out += self._pattern[position:start]
             first, last = len(out), len(out) + len(guise.rstrip().encode())
             out, position = out + guise.encode(), end
@@ -264,8 +262,7 @@ class _Parsed:
         if variable is not None:
             start, end, found = variable
             if not (found[1] == "$$$" and LISTS.search(node.type) and written_children(node)[0].is_named):
-                span = start + self._shift, end + self._shift
-                return PatternNode("", True, *span, variable=found[2], sigil=found[1])
+                return PatternNode("", True, start, end, variable=found[2], sigil=found[1])
         start, end = self._offset(node.start_byte), self._offset(node.end_byte)
         supplied = node.start_byte >= self._stop
         children = written_children(node)
@@ -274,12 +271,11 @@ class _Parsed:
             inner = ()
         text = between(node, children, self._data) if inner else self._pattern[start:end].decode()
         text = ";" if supplied else text
-        span = start + self._shift, end + self._shift
-        return PatternNode(node.type, node.is_named, *span, text, inner, supplied=supplied)
+        return PatternNode(node.type, node.is_named, start, end, text, inner, supplied=supplied)
 
     def _offset(self, at: int) -> int:
         """Returns the offset in the pattern of an offset in the parsed text."""
-        at, moved = min(at, self._stop) - self._begin, 0
+        at, moved = min(at, self._stop) - self._begin, self._shift
         for _, end, _, _, last, _ in self._spans:
             if last <= at:
                 moved = end - last

@@ -3,10 +3,10 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 
 from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
@@ -33,30 +33,32 @@ _COMMANDS = {"ruby": "subshell"}
 _RELATIVE = frozenset(("yaml",))
 
 
-def comments(tree: Tree) -> tuple[Span, ...]:
-    """Returns the spans of a file's comments in order, without the line end that some grammars include."""
-    found = []
-    stack = [tree.root_node]
+def walk(root: Node, enters: Callable[[Node], bool] = lambda node: True) -> Iterator[Node]:
+    """Yields the nodes of a tree in the order of the text, a node before its children; those of what it ``enters``."""
+    stack = [root]
     while stack:
         node = stack.pop()
-        if "comment" in node.type and node.is_named:
-            found.append((node.start_byte, node.start_byte + len((node.text or b"").rstrip())))
-        else:
+        yield node
+        if enters(node):
             stack += reversed(node.children)
-    return tuple(found)
 
 
-class KeptLines:
-    """The lines of a file that begin inside a string, comment or text, so that their indentation must not change."""
+def ancestors(node: Node) -> Iterator[Node]:
+    """Yields a node's parent, the parent of that, and so on."""
+    parent = node.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
 
-    def __init__(self, tree: Tree, language: Language) -> None:
-        kept = () if language.name in _RELATIVE else _kept(tree.root_node, language.name)
-        self._spans = sorted(kept)
 
-    def __contains__(self, line: int) -> bool:
-        """Returns whether a line, given by the byte offset of its beginning, is one of them."""
-        index = bisect_left(self._spans, (line,)) - 1
-        return index >= 0 and line < self._spans[index][1]
+def same_span(node: Node) -> list[Node]:
+    """Returns a node, and those around it that have the same span."""
+    span = node.byte_range
+    return [node, *takewhile(lambda around: around.byte_range == span, ancestors(node))]
+
+
+def _is_comment(node: Node) -> bool:
+    return node.is_named and "comment" in node.type
 
 
 def _kept(root: Node, language: str) -> Iterator[Span]:
@@ -137,8 +139,6 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """Returns the 1-based line and the 0-based character column of a byte offset."""
         line = bisect_right(self._line_starts, offset)
-        if self.data[offset - 1 : offset + 1] == b"\r\n":  # within a line end
-            return line + 1, 0
         return line, len(self.slice(self._line_starts[line - 1], offset))
 
     @cached_property
@@ -160,8 +160,9 @@ class Source:
 
     @cached_property
     def comments(self) -> tuple[Span, ...]:
-        """The spans of the comments in order."""
-        return comments(self.tree)
+        """The spans of the comments in order, without the line end that some grammars include."""
+        found = (node for node in walk(self.tree.root_node, lambda node: not _is_comment(node)) if _is_comment(node))
+        return tuple((node.start_byte, node.start_byte + len((node.text or b"").rstrip())) for node in found)
 
     def comment_at(self, offset: int) -> Span | None:
         """Returns the span of the comment that contains a byte, or None."""
@@ -186,9 +187,13 @@ class Source:
         return not any(text.startswith(opener) and text.endswith(closer) for opener, closer in blocks)
 
     @cached_property
-    def kept_lines(self) -> KeptLines:
-        """The lines that begin inside a string, comment or text, by the byte offsets of their beginnings."""
-        return KeptLines(self.tree, self.language)
+    def _kept_spans(self) -> list[Span]:
+        return sorted(() if self.language.name in _RELATIVE else _kept(self.tree.root_node, self.language.name))
+
+    def keeps_line(self, offset: int) -> bool:
+        """Returns whether the line that begins there begins inside a string, comment or text: it is not indented."""
+        index = bisect_left(self._kept_spans, (offset,)) - 1
+        return index >= 0 and offset < self._kept_spans[index][1]
 
     def query(self, text: str) -> Iterator[dict[str, list[Node]]]:
         """Yields the matches of a tree-sitter query. Raises RequestError where it is invalid for the grammar."""

@@ -4,10 +4,9 @@ It may import ``places`` and ``rewriting``.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -57,17 +56,19 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for source in sources:
                 if source.language.name not in rule.languages:
                     continue
-                found = [_above_decorators(source, match) for match in by_query(source, rule.query)]
-                matches = [match for match in found if _admits(rule, source, match.start)]
-                for item in rewrites(source, matches, template, rule.label):
-                    yield source, item
+                matches = []
+                for match in by_query(source, rule.query):
+                    moved = _above_decorators(source, match)
+                    before = source.data[max(0, moved.start - NEAR) : moved.start].decode(errors="ignore")
+                    if not rule.not_after or re.search(rule.not_after, before) is None:
+                        matches.append(moved)
+                yield from ((source, item) for item in rewrites(source, matches, template, rule.label))
 
 
 @cache
 def rule_sets() -> dict[str, RuleSet]:
     """Returns all recipes of ``recipes.toml`` by name."""
-    text = (resources.files(__package__) / "recipes.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), type=dict[str, RuleSet])
+    return msgspec.toml.decode((resources.files(__package__) / "recipes.toml").read_bytes(), type=dict[str, RuleSet])
 
 
 def _above_decorators(source: Source, match: PatternMatch) -> PatternMatch:
@@ -81,11 +82,6 @@ def _above_decorators(source: Source, match: PatternMatch) -> PatternMatch:
     while before is not None and before.type == "decorator":
         at, before = before.start_byte, before.prev_sibling
     return replace(match, start=at, end=at)
-
-
-def _admits(rule: RecipeRule, source: Source, start: int) -> bool:
-    before = source.data[max(0, start - NEAR) : start].decode(errors="ignore")
-    return not rule.not_after or re.search(rule.not_after, before) is None
 
 
 PYTHON = frozenset({"python"})
@@ -118,12 +114,8 @@ def recipes() -> dict[str, Recipe]:
 def described(name: str) -> dict[str, Any]:
     """Returns the JSON object that describes a recipe."""
     recipe = recipes()[name]
-    return {
-        "name": name,
-        "summary": recipe.summary,
-        "languages": sorted(recipe.languages),
-        "settings": dict(recipe.settings),
-    }
+    about = {"summary": recipe.summary, "languages": sorted(recipe.languages), "settings": dict(recipe.settings)}
+    return {"name": name} | about
 
 
 def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
@@ -136,8 +128,4 @@ def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
             raise RequestError(
                 f"the recipe {name} has no setting {key!r}; known: {', '.join(recipe.settings) or 'none'}"
             )
-    return Refactoring(recipe.summary, partial(_find, recipe, settings), recipe.languages)
-
-
-def _find(recipe: Recipe, settings: Mapping[str, str], sources: Sequence[Source]) -> Iterable[Found]:
-    return recipe.find(sources, settings)
+    return Refactoring(recipe.summary, lambda sources: recipe.find(sources, settings), recipe.languages)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, ancestors, walk
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
 
@@ -16,32 +16,14 @@ IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import
 
 def nodes(root: Node, *types: str) -> Iterator[Node]:
     """Yields the nodes of these types in a tree, in the order of the text."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in types:
-            yield node
-        stack += reversed(node.children)
+    return (node for node in walk(root) if node.type in types)
 
 
-def own_nodes(function: Node, *types: str) -> Iterator[Node]:
+def _own_nodes(function: Node, *types: str) -> Iterator[Node]:
     """Yields the nodes of these types in a function's body, without those in nested functions and classes."""
     body = function.child_by_field_name("body")
-    stack = [body] if body is not None else []
-    while stack:
-        node = stack.pop()
-        if node.type in types:
-            yield node
-        if node.type not in SCOPES:
-            stack += reversed(node.children)
-
-
-def ancestors(node: Node) -> Iterator[Node]:
-    """Yields a node's parent, the parent of that, and so on."""
-    parent = node.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
+    found = walk(body, lambda node: node.type not in SCOPES) if body is not None else ()
+    return (node for node in found if node.type in types)
 
 
 def text(node: Node | None) -> str:
@@ -144,9 +126,9 @@ def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
 
 def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
     """Returns the return type; empty for a generator, because the module may not have imported its type."""
-    if any(True for _ in own_nodes(function, "yield")):
+    if any(True for _ in _own_nodes(function, "yield")):
         return ()
-    returned = [node.named_children for node in own_nodes(function, "return_statement")]
+    returned = [node.named_children for node in _own_nodes(function, "return_statement")]
     valued = [bool(values) and values[0].type != "none" for values in returned]
     body = function.child_by_field_name("body")
     if any(valued):
@@ -175,7 +157,7 @@ def _is_left(statement: Node | None) -> bool:
             return _is_left(_block(statement))
         case "while_statement":
             is_endless = text(statement.child_by_field_name("condition")) in ("True", "1")
-            return not is_endless or any(True for _ in own_nodes(statement, "break_statement"))
+            return not is_endless or any(True for _ in _own_nodes(statement, "break_statement"))
         case "try_statement":
             clauses = statement.named_children
             if any(one.type == "finally_clause" and not _is_left(_block(one)) for one in clauses):
@@ -216,10 +198,8 @@ def _imported(source: Source) -> list[str]:
 
 def _is_method(function: Node) -> bool:
     """Returns whether a function is directly in a class."""
-    scope = next(
-        (node for node in ancestors(function) if node.type in ("class_definition", "function_definition")), None
-    )
-    return scope is not None and scope.type == "class_definition"
+    kinds = (node.type for node in ancestors(function) if node.type in ("class_definition", "function_definition"))
+    return next(kinds, "") == "class_definition"
 
 
 def _decorators(function: Node) -> str:

@@ -4,16 +4,16 @@ The enum's definition, in any of the files, decides which arms are missing. The 
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from typing import TypeAlias
 
 import msgspec
 from tree_sitter import Node
 
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 
@@ -38,22 +38,14 @@ class ArmSyntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own: str = ""
 
 
-class Enum(msgspec.Struct, frozen=True):
-    """An enum's name, and its members with what follows each in the head of an arm."""
-
-    name: str
-    members: dict[str, str]
-
-    def written(self, value: str, name: str) -> dict[str, str]:
-        """The members as arms write them where the enum is called ``name``."""
-        return {value.replace("ENUM", name).replace("MEMBER", member): data for member, data in self.members.items()}
+# An enum's name, and its members with what follows each in the head of an arm.
+Enum: TypeAlias = tuple[str, dict[str, str]]
 
 
 @cache
 def syntaxes() -> dict[str, ArmSyntax]:
     """Returns the syntax of every language that the recipe knows."""
-    text = (resources.files(__package__) / "arms.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), type=dict[str, ArmSyntax])
+    return msgspec.toml.decode((resources.files(__package__) / "arms.toml").read_bytes(), type=dict[str, ArmSyntax])
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
@@ -77,13 +69,13 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
 def _enums(source: Source) -> list[Enum]:
     """Returns the enums of a file."""
     syntax = syntaxes()[source.language.name]
-    found: dict[str, Enum] = {}
+    found: dict[str, dict[str, str]] = {}
     for match in source.query(syntax.enums):
         enum = text(match["enum"][0])
         data = match.get("data", ())
         for member in match["member"]:
-            found.setdefault(enum, Enum(enum, {})).members[text(member)] = _data(syntax, data[0]) if data else ""
-    return list(found.values())
+            found.setdefault(enum, {})[text(member)] = _data(syntax, data[0]) if data else ""
+    return list(found.items())
 
 
 def _data(syntax: ArmSyntax, data: Node) -> str:
@@ -97,9 +89,12 @@ def _members(enums: Sequence[Enum], syntax: ArmSyntax, holder: Node, named: set[
     around = next((node for node in ancestors(holder) if node.type == syntax.own), None)
     kind = around.child_by_field_name("type") if around is not None else None
     own = re.split(r"\W", text(kind))[0] if kind is not None else ""
-    names = [(enum, enum.name) for enum in enums] + [(enum, "Self") for enum in enums if enum.name == own]
-    written = (enum.written(syntax.value, name) for enum, name in names)
-    return next((members for members in written if named and named <= members.keys()), {})
+    for name, members in [*enums, *(("Self", members) for name, members in enums if name == own)]:
+        value = syntax.value.replace("ENUM", name)
+        written = {value.replace("MEMBER", member): data for member, data in members.items()}
+        if named and named <= written.keys():
+            return written
+    return {}
 
 
 def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[Node], list[Node]]]:

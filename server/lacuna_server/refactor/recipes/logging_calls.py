@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, head_imports, is_docstring, nodes, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import head_imports, is_docstring, nodes, text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, first_line
 
@@ -17,27 +17,21 @@ LEVELS = "debug|info|warning|error"
 STDERR_LEVELS = "warning|error"
 EXCEPT_LEVELS = "warning|error|exception"
 STRINGS = ("string", "concatenated_string")
+PRINTS = '(expression_statement (call function: (identifier) @name (#eq? @name "print")) @call)'
+# What a module has bound to a logger.
+LOGGER = """(module (expression_statement (assignment left: (identifier) @name right: (call
+    function: [(identifier) @function (attribute attribute: (identifier) @function)] (#eq? @function "getLogger")))))"""
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
     """Yields every statement that is a call of ``print``, and the logger's definition where the module has none."""
     for source in sources:
-        calls = [call for call in nodes(source.tree.root_node, "call") if _is_print(call)]
-        logger = _logger(source)
-        rewritten = [_rewrite(call, logger or "logger") for call in calls]
+        logger = next((text(found["name"][0]) for found in source.query(LOGGER)), "")
+        rewritten = [_rewrite(found["call"][0], logger or "logger") for found in source.query(PRINTS)]
         if any(isinstance(item, Rewrite) for item in rewritten) and not logger:
             yield from ((source, item) for item in _definition(source))
         for item in rewritten:
             yield source, item
-
-
-def _is_print(call: Node) -> bool:
-    statement = call.parent
-    return (
-        text(call.child_by_field_name("function")) == "print"
-        and statement is not None
-        and statement.type == "expression_statement"
-    )
 
 
 def _rewrite(call: Node, logger: str) -> Rewrite | LeftOut:
@@ -79,18 +73,6 @@ def _plain(value: Node) -> str | None:
     simple = value.type == "string" and literal[0] in "\"'" and not literal.startswith(('"""', "'''"))
     inside = literal[1:-1]
     return inside if simple and not (literal[0] == "'" and ('"' in inside or "\\" in inside)) else None
-
-
-def _logger(source: Source) -> str:
-    """Returns the name that the module has bound to a logger; empty where there is none."""
-    for statement in source.tree.root_node.named_children:
-        if statement.type == "expression_statement" and statement.named_children[0].type == "assignment":
-            assignment = statement.named_children[0]
-            value, target = assignment.child_by_field_name("right"), assignment.child_by_field_name("left")
-            called = value.child_by_field_name("function") if value is not None and value.type == "call" else None
-            if text(called).rpartition(".")[2] == "getLogger" and target is not None and target.type == "identifier":
-                return text(target)
-    return ""
 
 
 def _definition(source: Source) -> Iterator[Rewrite]:

@@ -11,8 +11,8 @@ from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.annotations import ancestors, name, nodes, text
+from lacuna_server.refactor.places.source import Source, ancestors
+from lacuna_server.refactor.recipes.annotations import name, nodes, text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 
@@ -20,6 +20,7 @@ from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, fir
 EXPRESSION = (
     r"""[\w.]+(\([^()\n]*\))?|"[^"\\\n]*"|'[^'\\\n]*'|-?[0-9]+(\.[0-9]+)?|\[[^\[\]\n]*\]|\([^()\n]*\)|\{[^{}\n]*\}"""
 )
+HOLE = Region(0, 0, max_tokens=24, single_line=True, regex=EXPRESSION)
 SETTINGS = {
     "function": "the name of the function, or Class.name",
     "parameter": "as in the definition: 'timeout: float' or 'timeout: float = 10'",
@@ -39,8 +40,10 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
     source, function = _definition(sources, wanted)
     yield source, _widened(source, function, declared, parameter, has_default)
     value = settings.get("value", "")
-    if value and not _is_expression(value):
-        raise RequestError(f"value={value} is not a Python expression")
+    try:
+        ast.parse(value or "None", mode="eval")
+    except SyntaxError as error:
+        raise RequestError(f"value={value} is not a Python expression") from error
     if has_default and not value:
         return
     for caller in sources:
@@ -59,14 +62,6 @@ def _declared(declared: str) -> tuple[str, bool]:
     if len(arguments.kwonlyargs) != 1 or arguments.kwarg:
         raise RequestError(f"parameter={declared} is not a single Python parameter")
     return arguments.kwonlyargs[0].arg, arguments.kw_defaults[0] is not None
-
-
-def _is_expression(value: str) -> bool:
-    try:
-        ast.parse(value, mode="eval")
-    except SyntaxError:
-        return False
-    return True
 
 
 def _definition(sources: Sequence[Source], wanted: str) -> tuple[Source, Node]:
@@ -130,7 +125,7 @@ def _passed(call: Node, function: str, parameter: str, value: str, definition: N
     if any(child.type == "dictionary_splat" for child in own):
         return LeftOut(call.start_byte, f"the call may already pass {parameter} in **")
     at = own[-1].end_byte if own else arguments.start_byte + 1
-    argument: Part = value or (parameter if _in_scope(call, parameter, definition) else "") or _hole()
+    argument: Part = value or (parameter if _in_scope(call, parameter, definition) else "") or HOLE
     return Rewrite(at, at, (", " if own else "", f"{parameter}=", argument), first_line(text(call)))
 
 
@@ -142,7 +137,3 @@ def _in_scope(call: Node, parameter: str, definition: Node) -> bool:
             if node == definition or (own and any(_parameter_name(child) == parameter for child in own.named_children)):
                 return True
     return False
-
-
-def _hole() -> Region:
-    return Region(0, 0, max_tokens=24, single_line=True, regex=EXPRESSION)

@@ -4,22 +4,22 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_model.text.lines import BYTE_LINE_END, LINE_END
-from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch, Span
+from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
+from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end
+from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end, without_comments
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.rewrite import (
     TOO_DEEP,
     LeftOut,
     MetaVariable,
     Part,
+    Piece,
     Rewrite,
     Template,
     first_line,
@@ -27,17 +27,20 @@ from lacuna_server.refactor.rewriting.rewrite import (
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
-# Template lines that begin inside a string of the template, each as a text part and the number of a line in it.
-Kept: TypeAlias = frozenset[tuple[str, int]]
+
+
+class _Lines(NamedTuple):
+    """The lines of a template that begin inside a string of it, each as a text part and its number in that.
+
+    ``unit`` is one level of the indentation of the others.
+    """
+
+    kept: frozenset[tuple[str, int]]
+    unit: str
 
 
 def rewrites(
-    source: Source,
-    matches: Sequence[PatternMatch],
-    template: Template,
-    label: str = "",
-    *,
-    replaced: bool = False,
+    source: Source, matches: Sequence[PatternMatch], template: Template, label: str = "", *, replaced: bool = False
 ) -> Iterator[Rewrite | LeftOut]:
     """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
@@ -46,15 +49,16 @@ def rewrites(
     it would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
     if template.begins_line:
-        matches = [_behind_comment(source, match) for match in matches]
+        behind = [source.behind_comment(match.start) if match.start == match.end else match.start for match in matches]
+        moved = zip(matches, behind, strict=True)
+        matches = [replace(match, start=at, end=max(at, match.end)) for match, at in moved]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
-    kept = _kept_template_lines(template, source.language)
+    lines = _template_lines(template.parts, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []
     for match in matches:
         place = ended(source, match, template)
-        everything = Carried(place, whole(place, template))
-        found.append(everything if replaced else carried(source, place, template, narrow=not kept))
+        found.append(whole(place, template) if replaced else carried(source, place, template, narrow=not lines.kept))
     yield from (item for item in found if isinstance(item, LeftOut))
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
@@ -62,7 +66,10 @@ def rewrites(
     fitting = Fitting(source)
 
     def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
-        expansion = _Expansion(source, template, kept, item, inner)
+        own = lines
+        if lines.kept and item.parts != template.parts:  # an insertion, whose lines have other numbers
+            own = lines._replace(kept=_template_lines(item.parts, source.language).kept)
+        expansion = _Expansion(source, template, own, item, inner)
         named = _labelled(label or f"${WHOLE}", item.match, source)
         try:
             rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
@@ -78,7 +85,7 @@ def rewrites(
         inner = _within(ordered, index)
         one = made(item, inner)
         if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
-            again = carried(source, longer, template, narrow=not kept)
+            again = carried(source, longer, template, narrow=not lines.kept)
             other = made(again, inner) if isinstance(again, Carried) else one
             one = other if isinstance(other, Rewrite) else one
         yield one
@@ -91,27 +98,19 @@ def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
     return ordered[index + 1 : bisect_left(ordered, end, lo=index + 1, key=lambda item: item.match.start)]
 
 
-def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
-    """Moves an insertion after the comment at the end of its line."""
-    if match.start < match.end:
-        return match
-    at = source.behind_comment(match.start)
-    return replace(match, start=at, end=at)
-
-
-def _kept_template_lines(template: Template, language: Language) -> Kept:
-    kept = set()
-    for parts in (template.parts, template.inserted):
-        names = [part if isinstance(part, str) else "x" for part in parts]
-        sample = Source("", "".join(names), language)
-        at = 0
-        for part in names:
-            lines = part.encode().split(b"\n")
-            for number, line in enumerate(lines):
-                if number and at in sample.kept_lines:
-                    kept.add((part, number))
-                at += len(line) + (number < len(lines) - 1)
-    return frozenset(kept)
+def _template_lines(parts: Sequence[Piece], language: Language) -> _Lines:
+    kept, leads = set[tuple[str, int]](), list[str]()
+    texts = [part if isinstance(part, str) else "x" for part in parts]
+    sample, at = Source("", "".join(texts), language), 0
+    for text in texts:
+        lines = text.split("\n")
+        for number, line in enumerate(lines):
+            if number and sample.keeps_line(at):
+                kept.add((text, number))
+            elif number and (line.strip(" \t") or number == len(lines) - 1):
+                leads.append(indentation(line, " \t"))
+            at += len(line.encode()) + (number < len(lines) - 1)
+    return _Lines(frozenset(kept), min(filter(None, leads), key=len, default=DEFAULT_UNIT))
 
 
 def _labelled(label: str, match: PatternMatch, source: Source) -> str:
@@ -129,36 +128,30 @@ class _Expansion:
         self,
         source: Source,
         template: Template,
-        kept: Kept,
+        lines: _Lines,
         item: Carried,
         inner: Sequence[Carried],
         base: str | None = None,
     ) -> None:
-        self._source, self._template, self._kept = source, template, kept
-        self._match, self._change, self._inner, self._comment = item.match, item.change, inner, item.comment
+        self._source, self._template, self._lines = source, template, lines
+        self._item, self._match, self._inner = item, item.match, inner
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
         self._lead = ""
         self._opens_line = True
         self._parts: list[Part] = []
         self.pieces: list[PieceSpan] = []
-        self._line_due: str | None = None  # the indentation of the line that must follow, if one must
+        self.line_due: str | None = None  # the indentation of the line that must follow, if the text ends in a comment
 
     def parts(self) -> tuple[Part, ...]:
         """Returns the text and the holes of the place."""
-        start, end = self._match.captures.get(self._template.after, (0, 0))
-        if start < end:
-            at = self._without_comments(start, end)[0]
-            self._stays(self._match.start, at)
-            self._expand(self._template.inserted)
-            self._stays(at, self._match.end)
-        else:
-            self._stays(self._match.start, self._change.start)
-            self._opens_line = self._match.start == self._change.start
-            self._expand(self._change.parts)
-            self._stays(self._change.end, self._match.end)
-        if self._comment:
-            self._close_line(f"  {self._comment}")
+        item = self._item
+        self._stays(self._match.start, item.start)
+        self._opens_line = self._match.start == item.start
+        self._expand(item.parts)
+        self._stays(item.end, self._match.end)
+        if item.comment:
+            self._close_line(f"  {item.comment}")
         return tuple(self._parts)
 
     def _stays(self, start: int, end: int) -> None:
@@ -177,19 +170,14 @@ class _Expansion:
         self._piece(start, end)
         self._opens_line = opens_line
 
-    @property
-    def ends_in_comment(self) -> bool:
-        """Whether the text after the place has to begin on a new line."""
-        return self._line_due is not None
-
     def _put(self, part: Part) -> None:
         """Appends a part, on a new line where a line comment precedes it."""
         bare = part.lstrip(" \t") if isinstance(part, str) else part
-        if self._line_due is not None and bare != "":
+        if self.line_due is not None and bare != "":
             if not (isinstance(bare, str) and LINE_END.match(bare)):
-                self._parts.append(self._source.newline + self._line_due)
+                self._parts.append(self._source.newline + self.line_due)
                 part = bare
-            self._line_due = None
+            self.line_due = None
         if part != "":
             self._parts.append(part)
 
@@ -216,42 +204,27 @@ class _Expansion:
         for number, line in enumerate(lines[1:], start=1):
             out += self._source.newline
             bare = line.lstrip(" \t")
-            if (text, first_number + number) in self._kept:
+            if (text, first_number + number) in self._lines.kept:
                 out += line
             elif bare or number == len(lines) - 1:
-                self._lead = self._in_units(line[: len(line) - len(bare)])
+                lead = line[: len(line) - len(bare)]
+                depth, rest = divmod(len(lead), len(self._lines.unit))
+                self._lead = self._source.indent_unit * depth + lead[len(lead) - rest :]
                 out += self._base + self._lead + bare
         self._opens_line = not lines[-1].strip() and (len(lines) > 1 or self._opens_line)
         self._put(out)
-
-    def _in_units(self, lead: str) -> str:
-        """Converts the indentation of a template line to the file's unit of indentation."""
-        unit = self._template_unit
-        return self._source.indent_unit * (len(lead) // len(unit)) + lead[len(lead) - len(lead) % len(unit) :]
-
-    @cached_property
-    def _template_unit(self) -> str:
-        indents = []
-        for text in self._template.parts:
-            lines = text.split("\n") if isinstance(text, str) else []
-            for number, line in enumerate(lines):
-                bare = line.lstrip(" \t")
-                if number and (bare or number == len(lines) - 1) and (text, number) not in self._kept:
-                    indents.append(line[: len(line) - len(bare)])
-        return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
     def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         start = self._in_front(start, end)
         begun = len(self._parts)
-        if variable.many:
-            taken_care_of = self._nodes(start, end, comma=comma, breaks=breaks)
-        else:
-            taken_care_of = self._piece(start, end)
+        skip_comma = variable.many and self._nodes(start, end, comma=comma, breaks=breaks)
+        if not variable.many:
+            self._piece(start, end)
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
-        return taken_care_of
+        return skip_comma
 
     def _in_front(self, start: int, end: int) -> int:
         """Appends the comment that a piece begins with behind code on a line of its own, if it ends its line.
@@ -267,18 +240,20 @@ class _Expansion:
     def _close_line(self, comment: str, indent: str | None = None) -> None:
         """Appends a comment that ends its line. The next line gets ``indent``, by default the present indentation."""
         self._put(comment)
-        self._line_due = self._base + self._lead if indent is None else indent
+        self.line_due = self._base + self._lead if indent is None else indent
 
     def _nodes(self, start: int, end: int, *, comma: bool, breaks: bool) -> bool:
         """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped.
 
         Without a line break behind them that ``breaks`` the line, they have no comma that belongs to one.
         """
-        body_end, tail_start = self._without_comments(start, end)
+        body_end, tail_start = without_comments(self._source, start, end)
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
             self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
-        without = comma or not (breaks or comments or not self._closes_line(start, end))
+        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
+        counts = node is not None and node.type in COUNTING  # else a comma before the line end may go
+        without = comma or not (breaks or comments or counts or self._source.rest(end).strip())
         self._piece(start, body_end if without else tail_start)
         if comments:
             self._put("," if comma and not empty else "")
@@ -288,28 +263,8 @@ class _Expansion:
                 self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
 
-    def _closes_line(self, start: int, end: int) -> bool:
-        """Returns whether a list goes on with a line break, which is not a part of its nodes, and needs no comma."""
-        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
-        return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
-
-    def _without_comments(self, start: int, end: int) -> Span:
-        """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
-        data, tail = self._source.data, end
-        while True:
-            last = start + len(data[start:tail].rstrip())
-            node = self._source.tree.root_node.descendant_for_byte_range(max(start, last - 1), last)
-            if last == start or node is None or "comment" not in node.type:
-                break
-            tail = max(start, node.start_byte)
-        body = start + len(data[start:last].removesuffix(b",").rstrip())
-        return body, last
-
-    def _piece(self, start: int, end: int) -> bool:
-        """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten.
-
-        Returns False: the template keeps its comma.
-        """
+    def _piece(self, start: int, end: int) -> None:
+        """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten."""
         alone = self._opens_line and not self._source.lead(start).strip()
         old = self._source.indent_at(start) if alone else self._from
         new = self._base + self._lead
@@ -320,19 +275,20 @@ class _Expansion:
                 self._put(self._moved(position, match.start, old, new))
                 base = _indented(self._source.indent_at(match.start), old, new)
                 inner = _within(self._inner, index)
-                nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
+                nested = _Expansion(self._source, self._template, self._lines, item, inner, base)
                 begun = len(self._parts)
                 for number, part in enumerate(nested.parts()):
                     self._put(part)
                     if not number:
                         begun = len(self._parts) - 1
-                self.pieces += [piece.moved(begun) for piece in nested.pieces]
+                self.pieces += [
+                    replace(piece, first=piece.first + begun, last=piece.last + begun) for piece in nested.pieces
+                ]
                 self.pieces.append(PieceSpan(begun, len(self._parts), match.start, match.end, many=True))
-                if nested.ends_in_comment:
-                    self._line_due = new
+                if nested.line_due is not None:
+                    self.line_due = new
                 position = match.end
         self._put(self._moved(position, end, old, new))
-        return False
 
     def _moved(self, start: int, end: int, old: str, new: str) -> str:
         """Returns bytes of the file with the indentation ``old`` of their lines replaced, except inside strings."""
@@ -343,7 +299,7 @@ class _Expansion:
             line = found.end()
             out += self._source.slice(position, line)
             position = line
-            if line not in self._source.kept_lines and self._source.data.startswith(old.encode(), line, end):
+            if not self._source.keeps_line(line) and self._source.data.startswith(old.encode(), line, end):
                 position = line + len(old.encode())
                 out += new
         return out + self._source.slice(position, end)

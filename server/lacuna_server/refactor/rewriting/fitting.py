@@ -8,13 +8,15 @@ is no longer a node, brackets or braces are put around it. Where that does not h
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 from tree_sitter import Node, Point, Tree
 
 from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.text.lines import splice
 from lacuna_server.refactor.places.pattern import TEXTS, written_children
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, same_span
 from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, LeftOut, Part, Rewrite
 
@@ -55,37 +57,15 @@ class PieceSpan:
     end: int
     many: bool
 
-    def moved(self, by: int) -> "PieceSpan":
-        """Returns the piece in a list of parts that has so many more before it."""
-        return replace(self, first=self.first + by, last=self.last + by)
 
-    def in_text(self, by: int) -> "PieceSpan":
-        """Returns the piece in a text that has so many more bytes before it."""
-        return replace(self, start=self.start + by, end=self.end + by)
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """The parts of a place with brackets around some pieces, and around all of it."""
-
-    parts: tuple[Part, ...]
-    bracketed: frozenset[int] = frozenset()
-    whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What is wrong with a trial: the indices of pieces, and what is around them; ``listed``: it is no single node;
+class _Verdict(NamedTuple):
+    """What is wrong with a text: the indices of pieces, and what is around them; ``listed``: it is no single node;
     ``broken``: the file has a new error."""
 
     pieces: frozenset[int] = frozenset()
     around: bool = False
     listed: bool = False
     broken: bool = False
-
-    @property
-    def good(self) -> bool:
-        return not (self.pieces or self.around or self.listed or self.broken)
 
 
 class Fitting:
@@ -101,51 +81,49 @@ class Fitting:
         """Returns the rewrite, with brackets or braces where they are needed; LeftOut where they do not help."""
         try:
             self._source, moved = self._excerpts.around(rewrite.start, rewrite.end)
-            found = self._fitted(rewrite.moved(-moved), [piece.in_text(-moved) for piece in pieces])
+            near = [replace(piece, start=piece.start - moved, end=piece.end - moved) for piece in pieces]
+            found = self._fitted(rewrite.moved(-moved), near)
         except UnparsableError as error:
             return LeftOut(rewrite.start, str(error))
-        return found.moved(moved)
+        return found.moved(moved) if isinstance(found, Rewrite) else LeftOut(rewrite.start, found)
 
-    def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
-        if rewrite.start == rewrite.end:
+    def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | str:
+        """Returns the rewrite as it fits, or the reason why it does not."""
+        language = self._source.language.name
+        same = not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end)
+        if rewrite.start == rewrite.end or same:
             return rewrite
-        if self._source.language.name in PLAIN:
+        if language in PLAIN:
             pieces = ()
-        if not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end):
-            return rewrite
-        trial = _Trial(rewrite.parts)
-        first = verdict = self._verdict(rewrite, trial, pieces)
-        while rewrite.parts and not verdict.good and self._source.language.name not in UNBRACKETED:
-            if more := _inmost(verdict.pieces - trial.bracketed, pieces):
-                trial = replace(trial, bracketed=trial.bracketed | more)
-            elif verdict.broken and (mended := self._mended(rewrite, trial, pieces)):
-                trial = mended
-            elif not trial.whole and self._is_one(trial.parts):
-                trial = replace(trial, whole=True)
-            else:
+        bracketed, everything = frozenset[int](), frozenset((len(pieces),))
+        first = verdict = self._verdict(rewrite, pieces, bracketed)
+        while rewrite.parts and any(verdict) and language not in UNBRACKETED:
+            more = _inmost(verdict.pieces - bracketed, pieces)
+            if not more and verdict.broken:
+                more = self._mending(rewrite, pieces, bracketed)
+            if not more and self._is_one(rewrite.parts):
+                more = everything - bracketed
+            if not more:
                 break
-            verdict = self._verdict(rewrite, trial, pieces)
-        if verdict.good:
-            return replace(rewrite, parts=_written(trial, pieces)[0])
-        if (block := self._as_block(rewrite)) and self._verdict(block, _Trial(block.parts), ()).good:
+            bracketed |= more
+            verdict = self._verdict(rewrite, pieces, bracketed)
+        if not any(verdict):
+            return replace(rewrite, parts=_written(rewrite.parts, pieces, bracketed)[0])
+        if (block := self._as_block(rewrite)) and not any(self._verdict(block, (), frozenset())):
             return block
-        if first.broken and not rewrite.holes:
-            return LeftOut(rewrite.start, BROKEN)
-        if rewrite.holes or (first.listed and not first.around and not first.pieces):
+        if rewrite.holes or (first.listed and not (first.around or first.pieces or first.broken)):
             return rewrite  # whether the file stays sound is judged when the place is filled
-        return LeftOut(rewrite.start, REASON)
+        return BROKEN if first.broken else REASON
 
-    def _mended(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Trial | None:
-        """Returns a trial with brackets around one more piece, or all of them, which does not break the file.
+    def _mending(self, rewrite: Rewrite, pieces: Sequence[PieceSpan], bracketed: frozenset[int]) -> frozenset[int]:
+        """Returns one more piece, or all, with brackets around which the file is not broken; none without any.
 
         What breaks it, as ``-`` before a ``lambda`` of Python or ``.b`` behind a string of Lua, may be no piece then.
         """
-        single = frozenset(index for index, piece in enumerate(pieces) if not piece.many) - trial.bracketed
-        for more in [*(frozenset((index,)) for index in sorted(single)), single]:
-            mended = replace(trial, bracketed=trial.bracketed | more)
-            if more and not self._verdict(rewrite, mended, pieces).broken:
-                return mended
-        return None
+        single = frozenset(index for index, piece in enumerate(pieces) if not piece.many) - bracketed
+        ways = [*(frozenset((index,)) for index in sorted(single)), single]
+        whole = (way for way in ways if way and not self._verdict(rewrite, pieces, bracketed | way).broken)
+        return next(whole, frozenset())
 
     def _is_one(self, parts: Sequence[Part]) -> bool:
         """Returns whether a text is not several statements, or brackets may hold these."""
@@ -174,22 +152,26 @@ class Fitting:
             return replace(rewrite, start=start, end=end, parts=(inner, *parts, rest))
         return replace(rewrite, end=end, parts=(f"{{{inner}", *parts, f"{rest}{newline}{indent}}}"))
 
-    def _verdict(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Verdict:
-        parts, spans = _written(trial, pieces)
-        texts = _texts(parts)
-        offsets = [rewrite.start]
-        for text in texts:
-            offsets.append(offsets[-1] + len(text.encode()))
-        data = splice(self._source.data, [(rewrite.start, rewrite.end, "".join(texts).encode())])
+    def _verdict(self, rewrite: Rewrite, pieces: Sequence[PieceSpan], bracketed: frozenset[int]) -> _Verdict:
+        """Judges the text of a place with brackets around some pieces, the last of which is all of it."""
+        parts, spans = _written(rewrite.parts, pieces, bracketed)
+        texts = [text.encode() for text in _texts(parts)]
+        offsets = list(accumulate(map(len, texts), initial=rewrite.start))
+        data = splice(self._source.data, [(rewrite.start, rewrite.end, b"".join(texts))])
         tree = self._parsed(rewrite, data, offsets[-1])
-        wrong = set()
-        for index, (first, last) in enumerate(spans):
-            inside = index in trial.bracketed
-            if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
-                wrong.add(index)
-        around, listed = self._same_around(rewrite, tree, data, offsets[-1])
+        wrong = frozenset(
+            index
+            for index, (piece, (first, last)) in enumerate(zip(pieces, spans, strict=False))
+            if not self._keeps(piece, tree, data, offsets[first], offsets[last], bracketed=index in bracketed)
+        )
+        old, old_run = _around(self._source.tree, rewrite.start, rewrite.end, self._source.data)
+        new, run = _around(tree, rewrite.start, offsets[-1], data)
+        refused = len(run) == 1 and needs_brackets(run[0], self._source.language.name)
+        is_gone = not run and data[rewrite.start : offsets[-1]].strip()
+        around = bool(refused or is_gone) or not _is_same_around(old, old_run, new, run, rewrite, offsets[-1])
+        several = len(old_run) == 1 and len(run) > 1 and any(not node.is_named and node.type != ";" for node in run)
         broken = tree.root_node.has_error > self._source.tree.root_node.has_error
-        return _Verdict(frozenset(wrong), not around, listed, broken)
+        return _Verdict(wrong, around, several and not around, broken)
 
     def _parsed(self, rewrite: Rewrite, data: bytes, end: int) -> Tree:
         old = self._source.tree.copy()
@@ -200,88 +182,59 @@ class Fitting:
 
     def _keeps(self, piece: PieceSpan, tree: Tree, data: bytes, start: int, end: int, *, bracketed: bool) -> bool:
         """Returns whether a piece of the file is a node, or a run of nodes, of the new text as well."""
-        start, end = self._code_span(piece, data, start, end)
-        if start >= end:
-            return True
+        start, end = _trimmed(tree, data, start, end)
+        if piece.many:
+            end = start + len(data[start:end].rstrip(ENDS))
         node = tree.root_node.descendant_for_byte_range(start, end)
-        if node is None:
-            return False
+        if start >= end or node is None:
+            return start >= end
         if TEXTS.search(node.type) or "comment" in node.type:  # the template has the piece in a string
             return True
-        if node.type == TOKENS or (
-            node.parent is not None and node.parent.type == TOKENS and _span(node) == (start, end)
-        ):
+        exact = node.byte_range == (start, end)
+        if node.type == TOKENS or (exact and node.parent is not None and node.parent.type == TOKENS):
             before, after = data[:start].rstrip()[-1:], data[end:].lstrip()[:1]
-            return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
-        listed = self._listed(piece)
-        if _span(node) == (start, end):
-            refused = needs_brackets(node, self._source.language.name)
-            if refused or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
+            return exact or (before[0] in OPENERS and after[0] in CLOSERS)
+        was = self._whole(piece)
+        listed = frozenset(
+            one.type
+            for one in was
+            if LISTED.search(one.type) and (one.child_count > 1 or not one.type.endswith(("_list", "argument")))
+        )
+        if exact:
+            now = same_span(node)
+            is_block = bool(was) and self._source.data.startswith(b"{", piece.start) and not _has_values(was)
+            if needs_brackets(node, self._source.language.name) or (is_block and _has_values(now)):
                 return False
-            return not listed or (bool(_kinds(node) & listed) and not bracketed)
-        if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
+            return not listed or (any(one.type in listed for one in now) and not bracketed)
+        if bracketed and TUPLES.search(node.type) and node.byte_range == (start - 1, end + 1):
             return True
-        spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
+        spans = [child.byte_range for child in node.children]  # those of markup begin and end with blanks
         begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
         return piece.many and begins and any(end <= last and not data[end:last].strip(ENDS) for _, last in spans)
-
-    def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
-        """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""
-        text = data[start:end]
-        kept = text.rstrip()
-        start, text = start + len(text) - len(text.lstrip()), kept.lstrip()
-        source = self._source
-        comments = [source.data[first:last] for first, last in source.comments_within(piece.start, piece.end)]
-        for comment in comments:
-            if text.startswith(comment):
-                start += len(text) - len(text[len(comment) :].lstrip())
-                text = text[len(comment) :].lstrip()
-        for comment in reversed(comments):
-            text = text.removesuffix(comment).rstrip()
-        if piece.many:
-            text = text.rstrip(ENDS)
-        return start, start + len(text)
-
-    def _is_block(self, piece: PieceSpan) -> bool:
-        """Returns whether a piece is statements in braces."""
-        kinds = [one.type for one in self._whole(piece)] if self._source.data.startswith(b"{", piece.start) else []
-        return bool(kinds) and not any(VALUES.search(kind) for kind in kinds)
-
-    def _listed(self, piece: PieceSpan) -> frozenset[str]:
-        """Returns the types of a piece that have to stay."""
-        around = [one for one in self._whole(piece) if LISTED.search(one.type)]
-        return frozenset(
-            one.type for one in around if one.child_count > 1 or not one.type.endswith(("_list", "argument"))
-        )
 
     def _whole(self, piece: PieceSpan) -> list[Node]:
         """Returns the nodes of the file that a piece for one node is."""
         node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
-        return _same_span(node) if not piece.many and node and _span(node) == (piece.start, piece.end) else []
+        return same_span(node) if not piece.many and node and node.byte_range == (piece.start, piece.end) else []
 
-    def _same_around(self, rewrite: Rewrite, tree: Tree, data: bytes, end: int) -> tuple[bool, bool]:
-        """Returns whether the tree around the place is as it was, and whether the place is a list of nodes instead."""
-        old, old_run = _around(self._source.tree, rewrite.start, rewrite.end, self._source.data)
-        new, run = _around(tree, rewrite.start, end, data)
-        moved = end - rewrite.end
-        if old.type != new.type or len(_code(old)) - len(old_run) != len(_code(new)) - len(run):
-            return False, False
-        if any(node.has_error for node in run) > any(node.has_error for node in old_run):
-            return False, False
-        if len(run) == 1 and needs_brackets(run[0], self._source.language.name):
-            return False, False
-        if not run and data[rewrite.start : end].strip():
-            return False, False
-        while old.parent is not None and new.parent is not None:
-            same_start = old.start_byte >= rewrite.start or old.start_byte == new.start_byte
-            same_end = old.end_byte <= rewrite.end or old.end_byte + moved == new.end_byte
-            if not (same_start and same_end and old.type == new.type and old.has_error >= new.has_error):
-                return False, False
-            old, new = old.parent, new.parent
-            if old.type != new.type or (old.child_count != new.child_count and len(_code(old)) != len(_code(new))):
-                return False, False
-        single = len(old_run) == 1 and len(run) > 1 and any(not node.is_named and node.type != ";" for node in run)
-        return old.parent is None and new.parent is None, single
+
+def _is_same_around(
+    old: Node, old_run: Sequence[Node], new: Node, run: Sequence[Node], rewrite: Rewrite, end: int
+) -> bool:
+    """Returns whether the tree around the place is as it was; ``run`` are the nodes of the place, up to ``end``."""
+    if len(_code(old)) - len(old_run) != len(_code(new)) - len(run):
+        return False
+    if old.type != new.type or any(node.has_error for node in run) > any(node.has_error for node in old_run):
+        return False
+    while old.parent is not None and new.parent is not None:
+        same_start = old.start_byte >= rewrite.start or old.start_byte == new.start_byte
+        same_end = old.end_byte <= rewrite.end or old.end_byte - rewrite.end == new.end_byte - end
+        if not (same_start and same_end and old.has_error >= new.has_error):
+            return False
+        old, new = old.parent, new.parent
+        if old.type != new.type or (old.child_count != new.child_count and len(_code(old)) != len(_code(new))):
+            return False
+    return old.parent is None and new.parent is None
 
 
 def _is_body(header: Node, node: Node, language: str) -> bool:
@@ -301,21 +254,26 @@ def _texts(parts: Sequence[Part]) -> list[str]:
     return [part if isinstance(part, str) else FILLED for part in parts]
 
 
-def _written(trial: _Trial, pieces: Sequence[PieceSpan]) -> tuple[tuple[Part, ...], list[tuple[int, int]]]:
-    """Returns the parts of a trial, and where each piece, without brackets of its own, is in them."""
-    out: list[Part] = ["("] * trial.whole
+def _written(
+    parts: Sequence[Part], pieces: Sequence[PieceSpan], bracketed: frozenset[int]
+) -> tuple[tuple[Part, ...], list[tuple[int, int]]]:
+    """Returns the parts with brackets, and where each piece, without brackets of its own, is in them.
+
+    Behind the pieces, all of the place is one more.
+    """
+    spans = [*((piece.first, piece.last) for piece in pieces), (0, len(parts))]
+    out = list[Part]()
     begun, ended = dict[int, int](), dict[int, int]()
-    for number in range(len(trial.parts) + 1):
-        for index in sorted((i for i, one in enumerate(pieces) if one.last == number), key=lambda i: -pieces[i].first):
+    for number in range(len(parts) + 1):
+        for index in sorted((i for i, one in enumerate(spans) if one[1] == number), key=lambda i: -spans[i][0]):
             ended[index] = len(out)
-            out += [")"] * (index in trial.bracketed)
-        opened = [index for index, one in enumerate(pieces) if one.first == number]
-        for index in sorted(opened, key=lambda i: (-pieces[i].last, -i)):  # a piece follows the pieces within it
-            out += ["("] * (index in trial.bracketed)
+            out += [")"] * (index in bracketed)
+        opened = [index for index, one in enumerate(spans) if one[0] == number]
+        for index in sorted(opened, key=lambda i: (-spans[i][1], -i)):  # a piece follows the pieces within it
+            out += ["("] * (index in bracketed)
             begun[index] = len(out)
-        out += trial.parts[number : number + 1]
-    out += [")"] * trial.whole
-    return tuple(out), [(begun[index], ended[index]) for index in range(len(pieces))]
+        out += parts[number : number + 1]
+    return tuple(out), [(begun[index], ended[index]) for index in range(len(spans))]
 
 
 def _trimmed(tree: Tree, data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -337,14 +295,12 @@ def _trimmed(tree: Tree, data: bytes, start: int, end: int) -> tuple[int, int]:
 
 def _inmost(indices: frozenset[int], pieces: Sequence[PieceSpan]) -> frozenset[int]:
     """Returns those of the pieces that have none of the others within them; an inner piece precedes the outer one."""
-    return frozenset(
-        index
-        for index in indices
-        if not any(
-            pieces[index].first <= pieces[other].first and pieces[other].last <= pieces[index].last and other < index
-            for other in indices
-        )
-    )
+
+    def is_within(inner: int, outer: int) -> bool:
+        one, other = pieces[inner], pieces[outer]
+        return inner < outer and other.first <= one.first and one.last <= other.last
+
+    return frozenset(index for index in indices if not any(is_within(other, index) for other in indices))
 
 
 def _around(tree: Tree, start: int, end: int, data: bytes) -> tuple[Node, list[Node]]:
@@ -366,19 +322,5 @@ def _code(node: Node) -> list[Node]:
     return [child for child in written_children(node) if "comment" not in child.type]
 
 
-def _kinds(node: Node) -> frozenset[str]:
-    """Returns the types of the nodes with the same span."""
-    return frozenset(one.type for one in _same_span(node))
-
-
-def _same_span(node: Node) -> list[Node]:
-    """Returns a node, and those around it that have the same span."""
-    found, around = [node], node.parent
-    while around is not None and _span(around) == _span(node):
-        found.append(around)
-        around = around.parent
-    return found
-
-
-def _span(node: Node) -> tuple[int, int]:
-    return node.start_byte, node.end_byte
+def _has_values(nodes: Sequence[Node]) -> bool:
+    return any(VALUES.search(node.type) for node in nodes)

@@ -5,10 +5,12 @@ for node. What a grammar reads otherwise without brackets, such as ``a + b * 2``
 """
 
 import re
-from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from itertools import takewhile
 
 from tree_sitter import Node
+
+from lacuna_server.refactor.places.source import ancestors, same_span
 
 SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
 # An operator that must not stand beside these without brackets, and one with no sign before its left operand.
@@ -74,8 +76,11 @@ _ENCLOSED = re.compile(
 def needs_brackets(node: Node, language: str) -> bool:
     """Returns whether a node of a new text must not stand in what is around it without brackets."""
     loose = LOOSE.get(language)
-    for one, around in _around(node):
-        if loose is not None and loose.search(one.type) and _is_loose(one, around):
+    for one in same_span(node):
+        if (around := one.parent) is None:
+            break
+        takes = OPERATIONS.search(around.type) or (one.type == "lambda" and around.type in CLAUSES)
+        if loose is not None and loose.search(one.type) and takes and _is_operand(one):
             return True
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
             return True
@@ -88,22 +93,6 @@ def needs_brackets(node: Node, language: str) -> bool:
         if one.type == "named_expression" and not NAMED.search(around.type):
             return True
     return begins_otherwise(node, language)
-
-
-def _around(node: Node) -> Iterator[tuple[Node, Node]]:
-    """Yields a node and its parent, and so on as long as the parent has the same span."""
-    around = node.parent
-    while around is not None:
-        yield node, around
-        if (around.start_byte, around.end_byte) != (node.start_byte, node.end_byte):
-            return
-        node, around = around, around.parent
-
-
-def _is_loose(node: Node, around: Node) -> bool:
-    return (bool(OPERATIONS.search(around.type)) and _is_operand(node)) or (
-        node.type == "lambda" and around.type in CLAUSES and _is_operand(node)
-    )
 
 
 def _is_operand(node: Node) -> bool:
@@ -151,11 +140,8 @@ def begins_otherwise(node: Node, language: str) -> bool:
         around = node.parent
         return around is not None and bool(OPERATIONS.search(around.type)) and _begins(node, {"expression_statement"})
     if language in ("rust", "go") and _BRACED.search(node.type):
-        around = node.parent
-        while around is not None and not _ENCLOSED.search(around.type):
-            if _HEADERS.search(around.type):
-                return True
-            around = around.parent
+        open_to = takewhile(lambda around: not _ENCLOSED.search(around.type), ancestors(node))
+        return any(_HEADERS.search(around.type) for around in open_to)
     return False
 
 

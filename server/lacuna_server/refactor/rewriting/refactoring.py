@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_server.files import unwritable
 from lacuna_server.refactor.places.gather import by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, readings
@@ -19,7 +21,6 @@ from lacuna_server.refactor.rewriting.rewrite import (
     Template,
     disjoint,
     first_line,
-    parse_rewrite,
     parse_template,
 )
 
@@ -48,23 +49,22 @@ def by_structure(pattern: str, template: str) -> Refactoring:
 
     Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
-    parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
+    parsed = replace(parse_template(template, pattern_names(pattern) | {WHOLE}), pattern=pattern)
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
+        found: list[tuple[Source, list[PatternMatch] | LeftOut]] = []
         for group in _readings(pattern, sources):
             found = [(source, _places(source, group)) for source in sources]
             if any(isinstance(matches, list) and matches for _, matches in found):
                 _refuse_unbound(parsed, group)
                 break
-        else:
-            found = [(source, matches) for source, matches in found if isinstance(matches, LeftOut)] if sources else []
         for source, matches in found:
             if isinstance(matches, LeftOut):
                 yield source, matches
-                continue
-            yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
-            sound = [match for match in matches if not match.broken]
-            yield from ((source, item) for item in rewrites(source, sound, parsed))
+            elif matches:  # of any other file no tree is needed
+                yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
+                sound = [match for match in matches if not match.broken]
+                yield from ((source, item) for item in rewrites(source, sound, parsed))
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
@@ -102,8 +102,7 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
     parsed = parse_template(template, query_names(query) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
-        for source in sources:
-            yield from ((source, item) for item in rewrites(source, by_query(source, query), parsed))
+        return ((source, item) for source in sources for item in rewrites(source, by_query(source, query), parsed))
 
     return Refactoring(f"query → {template}", find, frozenset({language}))
 
@@ -113,9 +112,8 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
     parsed = parse_template(template, frozenset({WHOLE}))
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
-        for source in sources:
-            matches = by_ranges(source, spans.get(source.path, ()))
-            yield from ((source, item) for item in rewrites(source, matches, parsed, replaced=True))
+        places = ((source, by_ranges(source, spans.get(source.path, ()))) for source in sources)
+        return ((source, item) for source, found in places for item in rewrites(source, found, parsed, replaced=True))
 
     return Refactoring(f"ranges → {template}", find)
 
@@ -160,32 +158,24 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
-    """Returns the sources that can be parsed in time, and a line about each of the others."""
-    kept, left_out = [], []
-    for source in sources:
-        try:
-            _ = source.tree
-        except UnparsableError as error:
-            left_out.append(f"{source.path}: {error}")
-        else:
-            kept.append(source)
-    return kept, left_out
-
-
 def places(
     refactoring: Refactoring, sources: Sequence[Source], advance: Callable[[], None] = lambda: None
 ) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
     """Returns the disjoint places of every file that has any, and a line about each place or file that is left out.
 
+    A file that must not be written is left out; a document that is open is its editor's to write.
     ``advance`` is called for each place that is found.
     """
     wanted = [
         source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
     ]
     left_out: list[str] = []
-    if refactoring.reads_trees:
-        wanted, left_out = parsable(wanted)
+    for source in wanted if refactoring.reads_trees else ():
+        try:
+            _ = source.tree
+        except UnparsableError as error:
+            left_out.append(f"{source.path}: {error}")
+            wanted = [other for other in wanted if other is not source]
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
     num_found = 0
     for source, item in refactoring.find(wanted):
@@ -202,6 +192,9 @@ def places(
     for source, all_rewrites in found.values():
         kept, refused = disjoint(source, all_rewrites)
         left_out += refused
-        if kept:
+        reason = unwritable(Path(source.path)) if kept and source.version is None else ""
+        if reason:
+            left_out.append(f"{source.path} {reason}; not changed")
+        elif kept:
             chosen.append((source, kept))
     return chosen, left_out

@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
 from tree_sitter import Node, Tree
 
 from lacuna_model.core.errors import RequestError
@@ -22,10 +21,9 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.region import regex_grammar
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import VARIABLE
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, ancestors
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
-_IN_NAME = re.compile("[A-Z0-9_]")
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
 MAX_HOLE_TOKENS = 1024
 
@@ -43,15 +41,9 @@ Piece: TypeAlias = str | MetaVariable | Region
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template; ``text`` is as it was written, and ``pattern`` the pattern that it belongs to, if any.
-
-    If the template equals its pattern except for text inserted after a metavariable, ``after`` names that metavariable
-    and ``inserted`` is the text. The place then keeps its own layout.
-    """
+    """A parsed template; ``text`` is as it was written, and ``pattern`` the pattern that it belongs to, if any."""
 
     parts: tuple[Piece, ...]
-    after: str = ""
-    inserted: tuple[Piece, ...] = ()
     text: str = ""
     pattern: str = ""
 
@@ -84,21 +76,6 @@ def parse_template(text: str, known: frozenset[str]) -> Template:
     return Template(tuple(part for part in parts if part != ""), text=text)
 
 
-def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
-    """Parses the template of a pattern, and finds the text that it inserts into the pattern. Raises RequestError."""
-    template = replace(parse_template(text, known), pattern=pattern)
-    variables = list(VARIABLE.finditer(pattern))
-    names = Counter(variable[2] for variable in variables)
-    # Of a metavariable that stands there several times, a place knows one span.
-    for variable in reversed([one for one in variables if names[one[2]] == 1]):
-        head, tail = pattern[: variable.end()], pattern[variable.end() :]
-        named = text.startswith(head) and not _IN_NAME.match(text, len(head))
-        if named and len(text) > len(pattern) and text.endswith(tail):
-            inserted = parse_template(text[len(head) : len(text) - len(tail)], known).parts
-            return replace(template, after=variable[2], inserted=inserted)
-    return template
-
-
 def parse_parts(text: str) -> tuple[str | Region, ...]:
     """Parses text with holes and without metavariables. Raises RequestError."""
     return tuple(part for part in parse_template(text, frozenset()).parts if not isinstance(part, MetaVariable))
@@ -113,32 +90,23 @@ def _variable(token: re.Match[str], known: frozenset[str]) -> MetaVariable:
 
 
 def _hole(options: str) -> Region:
-    hole = Region(0, 0)
+    found: dict[str, Any] = {}
     while options:
         if options.startswith("regex="):
-            expression = options.removeprefix("regex=")
-            regex_grammar(expression)  # an invalid one is refused here, before a model is loaded
-            return msgspec.structs.replace(hole, regex=expression)
+            found["regex"] = options.removeprefix("regex=")
+            regex_grammar(found["regex"])  # an invalid one is refused here, before a model is loaded
+            break
         option, _, options = options.partition(":")
-        hole = _with_option(hole, option)
-    return hole
-
-
-def _with_option(hole: Region, option: str) -> Region:
-    match option.split("=", 1):
-        case ["line"]:
-            return msgspec.structs.replace(hole, single_line=True)
-        case ["lines", count]:
-            return msgspec.structs.replace(hole, max_lines=_number(option, count))
-        case ["tokens", count]:
-            return msgspec.structs.replace(hole, max_tokens=_number(option, count))
-    raise RequestError(f"a hole has no option {option!r}; known: {OPTIONS}")
-
-
-def _number(option: str, digits: str) -> int:
-    if not digits.isdecimal() or len(digits) > len(str(MAX_HOLE_TOKENS)) or not 1 <= int(digits) <= MAX_HOLE_TOKENS:
-        raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
-    return int(digits)
+        name, equals, digits = option.partition("=")
+        if option == "line":
+            found["single_line"] = True
+        elif name in ("lines", "tokens") and equals:
+            if not re.fullmatch(r"[1-9]\d{,3}", digits, re.ASCII) or int(digits) > MAX_HOLE_TOKENS:
+                raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
+            found[f"max_{name}"] = int(digits)
+        else:
+            raise RequestError(f"a hole has no option {option!r}; known: {OPTIONS}")
+    return Region(0, 0, **found)
 
 
 # A hole is a region whose offsets are not known yet.
@@ -189,10 +157,6 @@ class LeftOut:
 
     at: int
     reason: str
-
-    def moved(self, by: int) -> "LeftOut":
-        """Returns the place in a text that has so many more bytes before it."""
-        return replace(self, at=self.at + by)
 
 
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
@@ -346,8 +310,5 @@ def _between(children: Sequence[Node], kept: Sequence[Range]) -> Iterator[Span]:
 
 def _types(root: Node, start: int, end: int) -> list[str]:
     """Returns the types of the nodes around some bytes, the inmost first."""
-    found, node = list[str](), root.descendant_for_byte_range(start, end)
-    while node is not None:
-        found.append(node.type)
-        node = node.parent
-    return found
+    node = root.descendant_for_byte_range(start, end)
+    return [one.type for one in (node, *ancestors(node))] if node is not None else []

@@ -71,8 +71,3 @@ def typing(
 
     with runtime_folder(backend=backend), busy_core() if busy else nullcontext():
         show(asyncio.run(run()), json_output)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("typing")(typing)

@@ -145,6 +145,8 @@ def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench, monkeypatc
     assert [file.path for file in files] == ["a.tsx"]
     assert len(left_out) == 1
     assert left_out[0].startswith("hang.tsx")
+    without_place = bench.source(bad.text.replace("old", "new"), "hang.tsx")  # which is not even parsed
+    assert bench.edits(by_structure("old($A)", "fresh($A)"), [without_place, good]) == (files, [])
     with pytest.raises(RequestError, match="the pattern is not tsx"):
         bench.matches(good, "<a {{b:>c:d(e f)")
 
