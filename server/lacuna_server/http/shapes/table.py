@@ -12,17 +12,10 @@ from starlette.responses import Response
 
 from lacuna_server.http.endpoint import B, LlamaFault, OpenAiError, OpenAiFault, Shape
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes import mercury
-from lacuna_server.http.shapes.llama import Completion, Content, Infill, LlamaExchange, LlamaReply
-from lacuna_server.http.shapes.openai import (
-    ChatChunk,
-    ChatExchange,
-    ChatReply,
-    FimRequest,
-    TextExchange,
-    TextReply,
-    TextRequest,
-)
+from lacuna_server.http.shapes import llama, mercury, openai
+from lacuna_server.http.shapes.answer import Exchange
+from lacuna_server.http.shapes.llama import Content, LlamaReply
+from lacuna_server.http.shapes.openai import ChatChunk, ChatReply, TextReply
 from lacuna_server.http.shapes.question import DEFAULT_TOKENS
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import Status
@@ -185,7 +178,7 @@ def _json(body: Any, status: int = 200) -> Response:
 _LLAMA_REPLIES = (LlamaReply, list[LlamaReply], dict[str, Any], list[dict[str, Any]])
 
 
-def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], ChatExchange]) -> Shape[B]:
+def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], Exchange]) -> Shape[B]:
     """Return a shape that is answered with chat messages."""
     return Shape(name, (path,), summary, body, open, "openai", (ChatReply,), (ChatChunk,))
 
@@ -196,8 +189,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         ("/infill",),
         "Fill a gap, as llama.cpp does. With `response_fields` the answer has those fields alone, with `n_cmpl` it is "
         "a list.",
-        Infill,
-        LlamaExchange.infill,
+        llama.Infill,
+        llama.infill,
         "llama",
         _LLAMA_REPLIES,
         (Content, LlamaReply),
@@ -206,8 +199,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         "completion",
         ("/completion", "/completions"),
         "Go on with a prompt, or fill the gap between its FIM sentinels, as llama.cpp does.",
-        Completion,
-        LlamaExchange.completion,
+        llama.Completion,
+        llama.completion,
         "llama",
         _LLAMA_REPLIES,
         (Content, LlamaReply),
@@ -217,8 +210,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         ("/v1/completions",),
         "Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does. A prompt "
         "in the format of Sweep's or Zed's next-edit models gets its window as it would become.",
-        TextRequest,
-        TextExchange,
+        openai.TextRequest,
+        openai.completion,
         "openai",
         (TextReply,),
         (TextReply,),
@@ -227,8 +220,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         "fim",
         "/v1/fim/completions",
         "Fill the gap between prompt and suffix, as Mercury and Mistral do.",
-        FimRequest,
-        ChatExchange.fim,
+        openai.FimRequest,
+        openai.fim,
     ),
     _chat(
         "edit",

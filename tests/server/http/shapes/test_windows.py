@@ -5,9 +5,8 @@ import time
 import msgspec
 import pytest
 
-from lacuna_model.core.params import FillStats
-from lacuna_server.http.shapes.answer import Answer
-from lacuna_server.http.shapes.openai import TextExchange, TextReply, TextRequest
+from lacuna_server.http.shapes.answer import Answer, Exchange
+from lacuna_server.http.shapes.openai import TextReply, TextRequest, completion
 from lacuna_server.http.shapes.windows import parse
 
 OTHERS = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(5))
@@ -40,8 +39,8 @@ MARKED = f"{SEED}<|marker_1|>{FIRST_LINE}<|marker_2|>{SECOND_LINE}<|marker_3|>\n
 REWRITTEN = "show(new_name)\nkeep(1)\n"
 
 
-def exchange(prompt: str, **more: object) -> TextExchange:
-    return TextExchange(msgspec.convert({"prompt": prompt, **more}, TextRequest), "model")
+def exchange(prompt: str, **more: object) -> Exchange:
+    return completion(msgspec.convert({"prompt": prompt, **more}, TextRequest), "model")
 
 
 def text(reply: object) -> str:
@@ -83,12 +82,12 @@ def test_the_model_writes_behind_what_the_client_has_written() -> None:
     prompt = "<|file_sep|>current/a.py\na = 1<|cursor|>\nb = 2\n<|file_sep|>updated/a.py\na = 1\n"
     run = exchange(prompt)
     assert run.ready is None
-    assert text(run.reply(Answer(("more()\n",), "stop", FillStats()))) == "more()\nb = 2"
+    assert text(run.reply(Answer(("more()\n",)))) == "more()\nb = 2"
 
 
 def test_an_empty_fill_of_a_region_with_markers_is_the_same_marker_twice() -> None:
     run = exchange(MARKED.replace("old_name)", "another)"))
-    assert text(run.reply(Answer(("",), "stop", FillStats()))) == "<|marker_1|><|marker_1|>"
+    assert text(run.reply(Answer(("",)))) == "<|marker_1|><|marker_1|>"
 
 
 @pytest.mark.parametrize(
