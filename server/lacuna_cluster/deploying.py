@@ -18,13 +18,7 @@ from starlette.types import ASGIApp
 from lacuna_cluster import settings, users
 from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
-from lacuna_cluster.links import (
-    Ask,
-    Declined,
-    Listener,
-    ReplicaAddress,
-    Reply,
-)
+from lacuna_cluster.links import Ask, Declined, Listener, ReplicaAddress, Reply
 from lacuna_cluster.replica import ModelLoadError, Replica
 from lacuna_cluster.settings import (
     REQUESTS,
@@ -69,7 +63,7 @@ class EngineDeployment:
         try:
             held = await self._hold(ask.model)
         except ModelLoadError as error:
-            yield Declined(ask.id, "model_failed", str(error), 0)
+            yield Declined("model_failed", str(error), 0)
             return
         async with aclosing(held.answer(ask)) as replies:
             async for reply in replies:

@@ -13,6 +13,7 @@ from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 from ray.serve.handle import DeploymentHandle
 from ray.serve.request_router import PendingRequest, RunningReplica
 
+from lacuna_cluster import links
 from lacuna_cluster.links import (
     ENGINE_FIGURES,
     INGRESS_FIGURES,
@@ -21,7 +22,6 @@ from lacuna_cluster.links import (
     Declined,
     EngineFigures,
     IngressFigures,
-    Links,
     Lost,
     ReplicaAddress,
     Reply,
@@ -94,7 +94,6 @@ class RayFleet:
         """``handles`` has the engine deployment of each model."""
         self._handles = handles
         self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
-        self._links = Links()
         # The replicas that were chosen lately, and until when that holds: so Ray Serve is not asked at every key.
         self._chosen: dict[tuple[str, str], tuple[ReplicaAddress, float]] = {}
 
@@ -108,7 +107,7 @@ class RayFleet:
                 self._chosen.clear()
             self._chosen[document] = where, time.monotonic() + KEPT_S
         try:
-            async with aclosing(self._links.ask(where, ask)) as replies:
+            async with aclosing(links.ask(where, ask)) as replies:
                 async for reply in replies:
                     if isinstance(reply, Declined):
                         self._chosen.pop(document, None)

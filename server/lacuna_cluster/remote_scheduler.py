@@ -8,7 +8,7 @@ import itertools
 import math
 import operator
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
@@ -28,12 +28,12 @@ from lacuna_cluster.links import (
     Unreachable,
 )
 from lacuna_cluster.users import CALLER, Caller, Usage
-from lacuna_model.core.params import FillStats, InfillResult
+from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import RETRY_MS
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time, with_time_left
 
 log = structlog.get_logger(__name__)
 
@@ -69,19 +69,17 @@ class Fleet(Protocol):
         ...
 
 
-class RemoteScheduler:
+class RemoteScheduler(Model):
     """The model of an ingress: passes each request to an engine replica and its answers to its ticket.
 
     A request fills text and changes nothing, so it can be started again as long as it has no answer; only the first
-    answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
-    ``figures`` are those of the engine replicas at the last look.
+    answer counts. ``figures`` are those of the engine replicas at the last look. Ray Serve starts, replaces and ends
+    them.
     """
-
-    reads_workspaces = False
 
     def __init__(self, config: ServerConfig, fleet: Fleet, models: Sequence[str], usage: Usage) -> None:
         """A request that names none of the ``models`` goes to the first one."""
-        self.observers: list[Callable[[Finished], None]] = []
+        super().__init__()
         self.figures: list[EngineFigures] = []
         self.num_restarted = 0
         self._config = config
@@ -91,15 +89,6 @@ class RemoteScheduler:
         self._ids = itertools.count(1)
         self._under_way: dict[Ticket, asyncio.Task[None]] = {}
         self._closing = False
-
-    def start(self) -> None:
-        """Do nothing: Ray Serve starts the replicas."""
-
-    def retry(self) -> None:
-        """Do nothing: Ray Serve replaces a replica whose model has failed."""
-
-    async def stop(self) -> None:
-        """Do nothing: Ray Serve ends the replicas."""
 
     def learn(self, figures: list[EngineFigures]) -> None:
         """Take over what the replicas report."""
@@ -173,11 +162,13 @@ class RemoteScheduler:
 
     async def _follow(self, ticket: Ticket, caller: Caller) -> None:
         """Ask replicas until the ticket has its end."""
-        ending: Answered | None = None
+        finished: Finished | None = None
         try:
             deadline_ms = ticket.request.options.deadline_ms
             async with asyncio.timeout(deadline_ms / 1e3 + GRACE_S if deadline_ms else None):
-                ending = await self._try_replicas(ticket, caller)
+                answered = await self._try_replicas(ticket, caller)
+            ticket.end(answered.result)
+            finished = answered.finished
         except TimeoutError:
             ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
         except ServiceError as error:
@@ -185,7 +176,7 @@ class RemoteScheduler:
         except Exception as error:
             log.error("ask_failed", fault=type(error).__name__)
             ticket.end(ServiceError("internal", f"the ingress failed with {type(error).__name__}"))
-        self._observe(ticket, caller, ending)
+        self._ended(ticket, caller, finished or ticket.report())
 
     async def _try_replicas(self, ticket: Ticket, caller: Caller) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
@@ -214,7 +205,7 @@ class RemoteScheduler:
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
         left = with_time_left(ticket.request, ticket.submitted)
-        question = Ask(0, caller.model or self._models[0], replace(ticket.submission, request=left))
+        question = Ask(caller.model or self._models[0], replace(ticket.submission, request=left))
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
@@ -224,11 +215,10 @@ class RemoteScheduler:
                         ticket.tell(waiting)
                     case Shown(snapshot=snapshot):
                         ticket.tell(snapshot)
-                    case Answered() as answered:
-                        ticket.end(answered.result)
-                        return answered
-                    case Declined() as declined:
-                        raise ServiceError(declined.code, declined.message, declined.retry_after_ms)
+                    case Answered():
+                        return reply
+                    case Declined(code=code, message=message, retry_after_ms=retry_after_ms):
+                        raise ServiceError(code, message, retry_after_ms)
         raise ConnectionError("the replies ended without an answer")
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
@@ -237,19 +227,9 @@ class RemoteScheduler:
         ticket.end(why)
         if (task := self._under_way.pop(ticket, None)) is not None:
             task.cancel()
-            self._observe(ticket, CALLER.get(), None)
+            self._ended(ticket, CALLER.get(), ticket.report())
 
-    def _observe(self, ticket: Ticket, caller: Caller, ending: Answered | None) -> None:
-        if not ticket.request.writes:
-            return
-        outcome = ticket.outcome
-        finished = Finished(
-            outcome=outcome.status if isinstance(outcome, InfillResult) else outcome.code if outcome else "internal",
-            waited_s=ending.waited_s if ending else (ticket.started or time.monotonic()) - ticket.submitted,
-            busy_s=ending.busy_s if ending else 0.0,
-            steps=ending.steps if ending else 0,
-            stats=outcome.stats if isinstance(outcome, InfillResult) else None,
-        )
-        self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
-        for observer in self.observers:
-            observer(finished)
+    def _ended(self, ticket: Ticket, caller: Caller, finished: Finished) -> None:
+        self._observe(ticket, finished)
+        if ticket.request.writes:
+            self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())

@@ -41,12 +41,11 @@ class HeldModel(OwnModel):
         try:
             ticket = self.submit(ask.submission)
             async for event in ticket.events():
-                yield Told(ask.id, event) if isinstance(event, Waiting) else Shown(ask.id, event)
+                yield Told(event) if isinstance(event, Waiting) else Shown(event)
             result = await ticket.result()
-            finished = ticket.finished or Finished(result.status, 0.0)
-            yield Answered(ask.id, result, finished.waited_s, finished.busy_s, finished.steps)
+            yield Answered(result, ticket.finished or Finished(result.status, 0.0))
         except ServiceError as error:
-            yield Declined(ask.id, error.code, str(error), error.retry_after_ms)
+            yield Declined(error.code, str(error), error.retry_after_ms)
         finally:
             if ticket is not None:
                 ticket.cancel()

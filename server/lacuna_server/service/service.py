@@ -12,7 +12,8 @@ from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.wire.documents import RETRY_MS, Documents, Pool
 from lacuna_server.wire.protocol import Feedback, ServiceError, Status
-from lacuna_server.worker.process import Model, OwnModel
+from lacuna_server.worker.process import OwnModel
+from lacuna_server.worker.tickets import Model
 
 # One of so many sessions is for clients that send the token.
 RESERVED = 8

@@ -5,20 +5,18 @@ The process is started again after a crash, and where it hangs.
 
 import asyncio
 import contextlib
+import math
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Failed, Ready, Setup, Submission, ToWorker
-from lacuna_server.wire.protocol import Status
+from lacuna_server.wire.frames import Failed, Ready, Setup, ToWorker
 from lacuna_server.worker.scheduler import Scheduler
-from lacuna_server.worker.tickets import Finished, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -192,60 +190,19 @@ class WorkerProcess:
         return self._process.returncode if self._process is not None else None
 
 
-class Model(Protocol):
-    """What fills the requests of a service; ``observers`` are told of every end."""
-
-    observers: list[Callable[[Finished], None]]
-
-    @property
-    def reads_workspaces(self) -> bool:
-        """Whether it reads files of the folder that a request names as its workspace."""
-        ...
-
-    def submit(self, submission: Submission) -> Ticket:
-        """Queue a request. Raises ServiceError where it is refused."""
-        ...
-
-    def status(self) -> Status:
-        """Return the state of model and queue."""
-        ...
-
-    def start(self) -> None:
-        """Begin to load the model."""
-        ...
-
-    def retry(self) -> None:
-        """Try again to load a model that could not be loaded: the cause may have been removed since."""
-        ...
-
-    async def finish(self, grace_s: float) -> None:
-        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
-        ...
-
-    async def stop(self) -> None:
-        """End the model for good."""
-        ...
-
-
 class OwnModel(Scheduler):
     """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
 
     reads_workspaces = True
 
     def __init__(self, config: ServerConfig) -> None:
-        super().__init__(config)
         setup = msgspec.convert(config, Setup, from_attributes=True)
         self._worker = WorkerProcess(setup, self, load_timeout_s=config.load_timeout_s)
         self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """The id of the worker process while it runs."""
-        return self._worker.pid
+        super().__init__(config, self._worker.send)
 
     def start(self) -> None:
         """Start the worker and the watch over it."""
-        self.attach(self._worker.send)
         self._worker.start()
         self._watch = asyncio.create_task(self._watch_worker())
 
@@ -265,7 +222,8 @@ class OwnModel(Scheduler):
         """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
         while True:
             await asyncio.sleep(WATCH_S)
-            silent_s = self.silent_s(self._worker.last_heard)
+            begun = [ticket.started or 0.0 for ticket in self._running.values()]
+            silent_s = time.monotonic() - max(self._worker.last_heard, min(begun, default=math.inf))
             if silent_s > self._config.worker_timeout_s > 0:
                 self._worker.kill()
                 log.error("worker_stuck", silent_s=round(silent_s, 1))

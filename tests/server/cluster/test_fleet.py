@@ -13,6 +13,7 @@ from lacuna_cluster.fleet import RayFleet
 from lacuna_cluster.links import Answered, Ask, Declined, Listener, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.frames import Submission
+from lacuna_server.worker.tickets import Finished
 
 
 class Handle:
@@ -34,9 +35,9 @@ class Handle:
 async def answer(ask: Ask) -> AsyncGenerator[Reply]:
     """A replica that declines texts with "no"."""
     if "no" in ask.submission.request.text:
-        yield Declined(ask.id, "overloaded", "full", 5)
+        yield Declined("overloaded", "full", 5)
     else:
-        yield Answered(ask.id, InfillResult("ok", ("x",), FillStats()), 0.0, 0.0, 1)
+        yield Answered(InfillResult("ok", ("x",), FillStats()), Finished("ok", 0.0))
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def fleet(replica: Handle, monkeypatch: pytest.MonkeyPatch) -> RayFleet:
 
 async def asked(fleet: RayFleet, document: str, text: str = "text", model: str = "m") -> Reply:
     request = InfillRequest(text, (Region(0, 0),))
-    (reply,) = [reply async for reply in fleet.ask(Ask(1, model, Submission(request, "s", document)))]
+    (reply,) = [reply async for reply in fleet.ask(Ask(model, Submission(request, "s", document)))]
     return reply
 
 

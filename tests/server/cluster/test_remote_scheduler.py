@@ -23,7 +23,7 @@ Script = list[Reply | Exception | asyncio.Event]
 
 def answered(ask: Ask) -> Answered:
     fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
-    return Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
+    return Answered(InfillResult("ok", (fill,), FillStats(tokens=1)), Finished("ok", 0.5, 0.25, 1))
 
 
 @dataclass
@@ -75,7 +75,7 @@ async def code(ticket: Any) -> str:
 
 async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
     snapshot = Snapshot(1, ("x",), ())
-    engines = Engines([lambda ask: [Told(1, Waiting("queued")), Shown(1, snapshot), answered(ask)]])
+    engines = Engines([lambda ask: [Told(Waiting("queued")), Shown(snapshot), answered(ask)]])
     remote, finished = scheduler(engines), list[Finished]()
     remote.observers.append(finished.append)
     ticket = remote.submit(Submission(request(), "s", "d", snapshots=True))
@@ -87,7 +87,7 @@ async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
 
 
 async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_once() -> None:
-    engines = Engines([lambda ask: [Shown(1, Snapshot(1, ("x",), ())), LOST], lambda ask: []])
+    engines = Engines([lambda ask: [Shown(Snapshot(1, ("x",), ())), LOST], lambda ask: []])
     remote, finished = scheduler(engines), list[Finished]()
     remote.observers.append(finished.append)
     ticket = remote.submit(Submission(request(), "s", "d"))
@@ -110,15 +110,15 @@ async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest
 
 
 async def test_a_text_that_crashes_the_model_crashes_it_twice_at_most() -> None:
-    engines = Engines([lambda ask: [Declined(1, "worker_crashed", "it crashed", 0)]] * MAX_TRIES)
+    engines = Engines([lambda ask: [Declined("worker_crashed", "it crashed", 0)]] * MAX_TRIES)
     assert await code(scheduler(engines).submit(Submission(request(), "s", "d"))) == "worker_crashed"
     assert len(engines.asked) == 2
 
 
 async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_passed_on() -> None:
-    engines = Engines([lambda ask: [Declined(1, "shutting_down", "bye", 0)]])
+    engines = Engines([lambda ask: [Declined("shutting_down", "bye", 0)]])
     assert (await scheduler(engines).submit(Submission(request(), "s", "d")).result()).status == "ok"
-    full = Engines([lambda ask: [Declined(1, "overloaded", "full", 700)]])
+    full = Engines([lambda ask: [Declined("overloaded", "full", 700)]])
     with pytest.raises(ServiceError) as caught:
         await scheduler(full).submit(Submission(request(), "s", "d")).result()
     assert (caught.value.code, caught.value.retry_after_ms) == ("overloaded", 700)

@@ -12,7 +12,7 @@ from lacuna_server.wire.frames import Submission
 
 
 def ask(text: str = "text", session: str = "s", document: str = "d") -> Ask:
-    return Ask(1, "", Submission(InfillRequest(text, (Region(0, 0),)), session, document))
+    return Ask("", Submission(InfillRequest(text, (Region(0, 0),)), session, document))
 
 
 def test_a_document_keeps_its_key_while_it_is_typed() -> None:

@@ -34,8 +34,7 @@ class Bench:
 
     def __init__(self, *, ready: bool = True, **config: int) -> None:
         self.worker = FakeWorker()
-        self.scheduler = Scheduler(ServerConfig(**config))
-        self.scheduler.attach(self.worker.send)
+        self.scheduler = Scheduler(ServerConfig(**config), self.worker.send)
         self.finished: list[Finished] = []
         self.scheduler.observers.append(self.finished.append)
         if ready:
