@@ -21,7 +21,7 @@ from websockets.frames import Frame, Opcode
 from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.service import connections
-from lacuna_server.service.connections import MAX_FRAGMENTS, Bodies, Connections, begin
+from lacuna_server.service.connections import MAX_FRAGMENTS, PRESENT, Bodies, Connections
 from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
@@ -289,7 +289,7 @@ async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: in
                 taken += 10
 
     with socket.socket(family) as accepted:
-        begin(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
+        PRESENT.set(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
         await Bodies(reads, pool)({"type": "http"}, receive, send)
     assert taken == most
     assert pool.held == 0
