@@ -6,7 +6,7 @@ Metrics of all replicas are one answer: Prometheus' text of each ingress, with t
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -27,7 +26,7 @@ from lacuna_cluster.links import IngressFigures
 from lacuna_cluster.remote_scheduler import Fleet, RemoteScheduler
 from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
-from lacuna_server.http.metrics import Metrics
+from lacuna_server.http.metrics import Collected, Metrics
 from lacuna_server.http.shapes.table import Model, Models, model_of
 from lacuna_server.service.connections import Bodies
 from lacuna_server.service.service import Service
@@ -41,17 +40,6 @@ TICK_S = 1.0
 MISSED_TICKS = 2
 GOING = "this ingress is being replaced; connect again"
 ENGINE = "lacuna_engine_"
-
-
-class _Once(Collector):
-    """A collector of a function."""
-
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
-        self._collect = collect
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics of now."""
-        return self._collect()
 
 
 def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
@@ -88,7 +76,7 @@ def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
             into = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
             into.samples += family.samples if of_engines else [_of(sample, ingress) for sample in family.samples]
     together = CollectorRegistry()
-    together.register(_Once(families.values))
+    together.register(Collected(families.values))
     return generate_latest(together)
 
 
@@ -124,7 +112,7 @@ class Ingress:
         self._model = RemoteScheduler(config, fleet, models, self._usage)
         self.service = Service(config, self._model)
         self._metrics = Metrics(self.service, registry)
-        registry.register(_Once(lambda: of_engines(self._model)))
+        registry.register(Collected(lambda: of_engines(self._model)))
 
     def application(self) -> ASGIApp:
         """Return the web application."""
@@ -192,7 +180,9 @@ class Ingress:
 
     async def _show_metrics(self, request: Request) -> Response:
         """Return the metrics of all ingresses, and through each of them those of the engine replicas."""
-        parts = await _or_nothing(self._fleet.metrics)
+        parts: list[tuple[str, bytes]] = []
+        with contextlib.suppress(Exception):  # of Ray: nobody answers
+            parts = await self._fleet.metrics()
         if self._name not in dict(parts):
             parts.append((self._name, self.metrics()))
         return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)
@@ -203,10 +193,3 @@ class Ingress:
 
     async def _show_model(self, request: Request) -> Response:
         return model_of(self._models, request.path_params["name"])
-
-
-async def _or_nothing(call: Callable[[], Awaitable[list[tuple[str, bytes]]]]) -> list[tuple[str, bytes]]:
-    try:
-        return await call()
-    except Exception:  # of Ray: nobody answers
-        return []

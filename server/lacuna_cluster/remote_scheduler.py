@@ -6,7 +6,6 @@
 import asyncio
 import itertools
 import math
-import operator
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -40,7 +39,7 @@ log = structlog.get_logger(__name__)
 MAX_TRIES = 3
 # A text that ends the model process each time shall not end that of every replica.
 MAX_CRASHES = 2
-FIRST_PAUSE_S, PAUSE_GROWTH, LONGEST_PAUSE_S = 0.02, 2.0, 1.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
 # Without a deadline, a request waits so long for a replica that can be reached.
 UNREACHABLE_S = 30.0
 # An engine ends a request at its deadline; after so much more time the ingress ends it without the engine.
@@ -181,7 +180,7 @@ class RemoteScheduler(Model):
     async def _try_replicas(self, ticket: Ticket, caller: Caller) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
         tries = crashes = 0
-        pauses = itertools.accumulate(itertools.repeat(PAUSE_GROWTH), operator.mul, initial=FIRST_PAUSE_S)
+        pause_s = FIRST_PAUSE_S
         unreachable_since: float | None = None
         while True:
             try:
@@ -201,7 +200,8 @@ class RemoteScheduler(Model):
             if not isinstance(why, Unreachable):
                 self.num_restarted += 1
                 log.warning("request_restarted", tries=tries, why=type(why).__name__)
-            await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
         left = with_time_left(ticket.request, ticket.submitted)

@@ -171,23 +171,26 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.submission.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
-        elif machine.ran_out(ending):
-            message = "the memory of the machine did not suffice for this request; the model is started again"
-            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
-            self._log(ending)
-            raise ending  # what was allocated is in no known state
-        elif isinstance(ending, LacunaError):  # it says in one line what it is about
-            code: ErrorCode = "bad_request" if isinstance(ending, RequestError) else "internal"
-            self._send(Refused(work.id, work.busy_s, work.steps, code, str(ending)))
         else:
-            message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
-            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
-            self._log(ending)
+            self._send(Refused(work.id, work.busy_s, work.steps, *_reason(ending)))
+            if machine.ran_out(ending) or not isinstance(ending, LacunaError):
+                self._log(ending)
+            if machine.ran_out(ending):
+                raise ending  # what was allocated is in no known state
 
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
         words = str(error) if self._log_code else "(set log_code to see its message)"
         print(f"{traced(error)}: {words}", file=sys.stderr, flush=True)
+
+
+def _reason(error: Exception) -> tuple[ErrorCode, str]:
+    """Return the code and the line that a client is told of an error."""
+    if machine.ran_out(error):
+        return "internal", "the memory of the machine did not suffice for this request; the model is started again"
+    if isinstance(error, LacunaError):  # it says in one line what it is about
+        return "bad_request" if isinstance(error, RequestError) else "internal", str(error)
+    return "internal", f"the engine failed with {type(error).__name__}; the service's log has the details"
 
 
 def main() -> None:

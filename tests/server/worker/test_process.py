@@ -195,13 +195,6 @@ async def test_a_model_that_was_deleted_while_it_ran_fails_with_what_to_do(
         await listener.until(lambda heard: heard.count(Ready) == 2)
 
 
-async def test_files_that_cannot_be_read_are_named() -> None:
-    async with worker("load_nothing") as (_, listener):
-        await listener.until(lambda heard: heard.failures)
-        assert "No such file or directory: '/nowhere/model.safetensors'" in listener.failures[0]
-        assert not listener.crashes
-
-
 async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
@@ -214,29 +207,30 @@ async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
         await listener.until(lambda heard: heard.count(Done))
 
 
-async def test_a_model_that_no_memory_holds_fails_with_what_to_do(counted: Path) -> None:
-    async with worker("load_huge", pauses=Pauses(first_s=0.01)) as (_, listener):
-        await listener.until(lambda heard: heard.failures)
-    assert "ran out of memory while it loaded the model, 3 times in a row; close other" in listener.failures[0]
-    assert "choose a smaller model" in listener.failures[0]
-    assert counted.read_text() == "L" * MAX_FAILED_STARTS
-
-
-async def test_a_load_that_hangs_is_killed(counted: Path) -> None:
-    async with worker("load_hanging", load_timeout_s=2.0, pauses=Pauses(first_s=0.01)) as (process, listener):
-        await listener.until(lambda heard: heard.crashes)
-        assert "sent nothing for 2 s while it loaded the model" in listener.crashes[0]
-        hung = process.pid
-        await listener.until(lambda heard: heard.failures)
-    assert counted.read_text() == "L" * MAX_FAILED_STARTS
-    assert hung is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(hung, 0)
-
-
 async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> None:
     async with worker("load_with_a_program") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready) or heard.crashes or heard.failures)
         process.send(start("text"))
         await listener.until(lambda heard: heard.count(Done) or heard.crashes or heard.failures)
         assert listener.count(Done) == 1
+
+
+@pytest.mark.parametrize(
+    ("factory", "num_loads", "why"),
+    [
+        ("load_nothing", 0, "No such file or directory: '/nowhere/model.safetensors'"),
+        ("load_huge", MAX_FAILED_STARTS, "ran out of memory while it loaded the model, 3 times in a row; close other"),
+        ("load_hanging", MAX_FAILED_STARTS, "sent nothing for 2 s while it loaded the model"),
+    ],
+)
+async def test_a_model_that_cannot_be_loaded_is_given_up_with_the_reason_and_no_process_is_left(
+    counted: Path, factory: str, num_loads: int, why: str
+) -> None:
+    async with worker(factory, load_timeout_s=2.0, pauses=Pauses(first_s=0.01)) as (process, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert why in listener.failures[0]
+        pid = process.pid
+    assert (counted.read_text() if counted.exists() else "") == "L" * num_loads
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -21,7 +21,7 @@ from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import Status
 
 _LOADING = 503
-_PARAMETER = re.compile(r"\{(\w+)\}")
+PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,29 +75,13 @@ class Props(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A GET route; ``reply`` is the struct of its body, None for text of type ``media_type``."""
+    """A GET route; ``reply`` is the struct of its body, None for plain text."""
 
     path: str
     summary: str
     serve: Callable[[Service, Metrics, Request], Response]
     reply: type[msgspec.Struct] | None = None
-    media_type: str = "application/json"
     statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "As asked."})
-
-    @property
-    def name(self) -> str:
-        """The route's name."""
-        return re.sub(r"\W+", "_", self.path).strip("_")
-
-    @property
-    def parameters(self) -> list[str]:
-        """The names of the path's parameters."""
-        return _PARAMETER.findall(self.path)
-
-    @property
-    def route(self) -> str:
-        """The path as a router reads it: a parameter may contain slashes."""
-        return _PARAMETER.sub(r"{\1:path}", self.path)
 
 
 def health(service: Service, metrics: Metrics, request: Request) -> Response:
@@ -167,7 +151,7 @@ PLAIN: tuple[Plain, ...] = (
         statuses={"200": "As asked.", "404": "There is no such model."},
     ),
     Plain("/props", "What is served, as llama.cpp tells it.", props, Props, statuses=_WHEN_LOADED),
-    Plain("/metrics", "Counts and times for Prometheus.", show_metrics, media_type="text/plain"),
+    Plain("/metrics", "Counts and times for Prometheus.", show_metrics),
 )
 
 
