@@ -111,8 +111,6 @@ class IngressFigures(msgspec.Struct, frozen=True):
 
 QUESTION: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
 REPLY: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-ENGINE_FIGURES = msgspec.msgpack.Decoder(EngineFigures)
-INGRESS_FIGURES = msgspec.msgpack.Decoder(IngressFigures)
 
 
 # --- the side of an ingress

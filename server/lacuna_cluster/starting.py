@@ -189,7 +189,8 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
             _deploy(application)
             if args.reachable and not config.cert:
                 log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
-            _announce(config, port)
+            scheme = "https" if config.cert else "http"
+            print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
             while signals.get() == signal.SIGHUP:
                 try:
                     _deploy(app(read()))
@@ -206,19 +207,28 @@ def _put(signals: queue.SimpleQueue[int]) -> None:
 
 
 @contextmanager
-def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
-    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
-    from ray import serve
+def _in_one_line(what: str) -> Iterator[None]:
+    """Turn an error of Ray, which may have a traceback in it, into a ClusterError of one line."""
     from ray.exceptions import RayError
 
     try:
+        yield
+    except (RuntimeError, OSError, ValueError, RayError) as error:
+        raise ClusterError(f"{what}: {_reason(error)}") from None
+
+
+@contextmanager
+def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
+    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
+    from ray import serve
+
+    tls = {"ssl_certfile": config.cert, "ssl_keyfile": config.key} if config.cert else {}
+    with _in_one_line("Ray Serve does not start"):
         serve.start(
             proxy_location=args.proxies,
-            http_options=_http(config, port),
+            http_options={"host": config.host, "port": port, **tls},
             controller_options={"runtime_env": {"env_vars": serve_environment()}},
         )
-    except (RuntimeError, OSError, ValueError, RayError) as error:
-        raise ClusterError(f"Ray Serve does not start: {_reason(error)}") from None
     try:
         yield
     finally:
@@ -230,12 +240,9 @@ def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us:
 def _deploy(application: Any) -> None:
     """Deploy the application, or replace what differs from it. Raises ClusterError."""
     from ray import serve
-    from ray.exceptions import RayError
 
-    try:
+    with _in_one_line("Ray Serve does not deploy the application"):
         serve.run(application, name=APP, route_prefix="/")
-    except (RuntimeError, OSError, ValueError, RayError) as error:
-        raise ClusterError(f"Ray Serve does not deploy the application: {_reason(error)}") from None
 
 
 @contextmanager
@@ -293,18 +300,6 @@ def check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
         raise ConfigError(f"the replicas need {least:g} CPUs, the cluster has {there.get('CPU', 0.0):g}: see num_cpus")
 
 
-def _http(config: ServerConfig, port: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"host": config.host, "port": port}
-    if config.cert:
-        options |= {"ssl_certfile": config.cert, "ssl_keyfile": config.key}
-    return options
-
-
-def _announce(config: ServerConfig, port: int) -> None:
-    scheme = "https" if config.cert else "http"
-    print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
-
-
 def _prepare(config: ServerConfig) -> None:
     """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
     if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
@@ -314,6 +309,6 @@ def _prepare(config: ServerConfig) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the last line that says something of an error of Ray, which may have a traceback in it."""
+    """Return the last line that says something of an error of Ray."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
