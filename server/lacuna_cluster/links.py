@@ -56,12 +56,6 @@ class Ask(Frame, frozen=True):
 # --- from the replica
 
 
-class Told(Frame, frozen=True):
-    """Says why there is no answer yet."""
-
-    waiting: Waiting
-
-
 class Shown(Frame, frozen=True):
     """Shows the fills after a step."""
 
@@ -84,7 +78,7 @@ class Declined(Frame, frozen=True):
 
 
 Question = Knock | Ask
-Reply = Told | Shown | Answered | Declined
+Reply = Waiting | Shown | Answered | Declined
 
 # --- figures, through Ray
 
@@ -258,7 +252,7 @@ class Listener:
                 finally:
                     for one in work:
                         one.cancel()
-                    await asyncio.wait(work)
+                    await asyncio.gather(*work, return_exceptions=True)
         self._visits.discard(task)
 
     async def _is_known(self, reader: asyncio.StreamReader) -> bool:

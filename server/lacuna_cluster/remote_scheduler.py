@@ -23,7 +23,6 @@ from lacuna_cluster.links import (
     IngressFigures,
     Reply,
     Shown,
-    Told,
     Unreachable,
 )
 from lacuna_cluster.users import CALLER, Caller, Usage
@@ -78,12 +77,11 @@ class RemoteScheduler(Model):
 
     def __init__(self, config: ServerConfig, fleet: Fleet, models: Sequence[str], usage: Usage) -> None:
         """A request that names none of the ``models`` goes to the first one."""
-        super().__init__()
+        super().__init__(models)
         self.figures: list[EngineFigures] = []
         self.num_restarted = 0
         self._config = config
         self._fleet = fleet
-        self._models = models
         self._usage = usage
         self._ids = itertools.count(1)
         self._under_way: dict[Ticket, asyncio.Task[None]] = {}
@@ -125,13 +123,13 @@ class RemoteScheduler(Model):
         What this ingress has under way counts at once.
         """
         statuses = [status for one in self.figures for status in one.statuses.values()]
-        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
+        first = [one.statuses[self.models[0]] for one in self.figures if self.models[0] in one.statuses]
         order = ("ready", "restarting", "loading", "failed")
         best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
         queued, running = sum(one.queued for one in statuses), sum(one.running for one in statuses)
         return replace(
             best,
-            model=self._models[0],
+            model=self.models[0],
             queued=queued,
             running=max(running, len(self._under_way) - queued),
             restarts=sum(one.restarts for one in statuses),
@@ -148,8 +146,8 @@ class RemoteScheduler(Model):
     def _admit(self, caller: Caller, submission: Submission) -> None:
         if self._closing:
             raise ServiceError("shutting_down", "the ingress is ending")
-        if caller.model and caller.model not in self._models:
-            why = f"there is no model {caller.model}; there are {', '.join(self._models)}"
+        if caller.model and caller.model not in self.models:
+            why = f"there is no model {caller.model}; there are {', '.join(self.models)}"
             raise ServiceError("bad_request", why)
         self._usage.admit(caller.user)
         own = sum(ticket.submission.session == submission.session for ticket in self._under_way)
@@ -205,14 +203,14 @@ class RemoteScheduler(Model):
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
         left = with_time_left(ticket.request, ticket.submitted)
-        question = Ask(caller.model or self._models[0], replace(ticket.submission, request=left))
+        question = Ask(caller.model or self.models[0], replace(ticket.submission, request=left))
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
-                    case Told(waiting=waiting):
-                        if waiting.state == "running" and ticket.started is None:
+                    case Waiting(state=state):
+                        if state == "running" and ticket.started is None:
                             ticket.started = time.monotonic()
-                        ticket.tell(waiting)
+                        ticket.tell(reply)
                     case Shown(snapshot=snapshot):
                         ticket.tell(snapshot)
                     case Answered():

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
+from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.process import OwnModel
@@ -41,7 +41,7 @@ class HeldModel(OwnModel):
         try:
             ticket = self.submit(ask.submission)
             async for event in ticket.events():
-                yield Told(event) if isinstance(event, Waiting) else Shown(event)
+                yield event if isinstance(event, Waiting) else Shown(event)
             result = await ticket.result()
             yield Answered(result, ticket.finished or Finished(result.status, 0.0))
         except ServiceError as error:

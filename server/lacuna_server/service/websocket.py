@@ -196,20 +196,13 @@ class Conversation:
             try:
                 message = protocol.decode_client(frame)
             except ServiceError as error:
-                return self._refuse_unread(error, protocol.addressed(frame))
+                return self._refuse(error, protocol.addressed(frame))
             if not self.greeted:
                 return self._greet(message)
             try:
                 self._serve(message)
             except ServiceError as error:
-                if isinstance(message, Change | Open):  # after a missed change the text is not the client's
-                    self.documents.close(message.uri)
                 self._refuse(error, message)
-
-    def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
-        if about.type in ("change", "open"):  # the service has missed this text
-            self.documents.close(about.uri)
-        self._refuse(error, about)
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
@@ -321,8 +314,11 @@ class Conversation:
         )
 
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
-        refused(error, getattr(message, "type", "") or type(message).__name__.lower())
+        kind = getattr(message, "type", "") or type(message).__name__.lower()
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
+        refused(error, kind)
+        if kind in ("change", "open"):  # the service has missed this text
+            self.documents.close(uri)
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
 
 

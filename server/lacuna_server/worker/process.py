@@ -157,7 +157,11 @@ class WorkerProcess:
         try:
             self.send(self._setup)
             assert process.stdout is not None
-            while (body := await self._receive(process.stdout, loading=last is None)) is not None:
+            while True:
+                async with asyncio.timeout(self._load_timeout_s or None if last is None else None):
+                    body = await frames.receive(process.stdout)
+                if body is None:
+                    break
                 self.last_heard = time.monotonic()
                 message = frames.FROM_WORKER.decode(body)
                 if isinstance(message, Ready | Failed):
@@ -180,11 +184,6 @@ class WorkerProcess:
                 process.kill()
             await process.wait()
         return last
-
-    async def _receive(self, stream: asyncio.StreamReader, *, loading: bool) -> bytes | None:
-        """Return the next frame, None at the end. Raises TimeoutError where loading hangs."""
-        async with asyncio.timeout(self._load_timeout_s or None if loading else None):
-            return await frames.receive(stream)
 
     def _code(self) -> int | None:
         return self._process.returncode if self._process is not None else None

@@ -38,7 +38,7 @@ class Scheduler(Model):
     """
 
     def __init__(self, config: ServerConfig, send: Callable[[ToWorker], object]) -> None:
-        super().__init__()
+        super().__init__([config.model])
         self._config = config
         self._send = send
         self._queue = FairQueue()

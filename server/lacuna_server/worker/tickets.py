@@ -3,18 +3,18 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Container, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
-from lacuna_server.wire.frames import Submission
+from lacuna_server.wire.frames import Frame, Submission
 from lacuna_server.wire.protocol import ServiceError, Status
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Waiting(Frame, frozen=True):
     """Tells why a ticket has no answer yet; while the model is loading, ``fraction`` (0..1) of it is loaded."""
 
     state: Literal["queued", "loading", "running"]
@@ -133,13 +133,15 @@ class Ticket:
 class Model:
     """What fills the requests of a service.
 
-    ``observers`` are called at the end of each accepted request, except for those that fill nothing.
-    ``reads_workspaces`` says whether it reads files of the folder that a request names as its workspace.
+    ``models`` are the names under which it is asked for. ``observers`` are called at the end of each accepted request,
+    except for those that fill nothing. ``reads_workspaces`` says whether it reads files of the folder that a request
+    names as its workspace.
     """
 
     reads_workspaces = False
 
-    def __init__(self) -> None:
+    def __init__(self, models: Sequence[str]) -> None:
+        self.models = models
         self.observers: list[Callable[[Finished], None]] = []
 
     def submit(self, submission: Submission) -> Ticket:

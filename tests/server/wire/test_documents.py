@@ -105,9 +105,9 @@ def test_any_edits_have_the_same_effect_as_on_a_string(text: str, edits: list[tu
         (1, Edit(0, 0, ""), "wrong_version"),
     ],
 )
-def test_a_change_that_cannot_be_applied_closes_the_document(version: int, edit: Edit, code: str) -> None:
+def test_a_change_that_cannot_be_applied_is_refused(version: int, edit: Edit, code: str) -> None:
     opened = documents()
     with pytest.raises(ServiceError) as refused:
         opened.change(Change(URI, version, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
     assert refused.value.code == code
-    assert len(opened) == 0
+    assert opened.get(URI, 1).text.decode() == "größe = 1\n"

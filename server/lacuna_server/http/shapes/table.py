@@ -1,7 +1,7 @@
 """The table of all addresses: the shapes, with paths, body and answers of each, and the GET routes."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Literal
@@ -116,20 +116,16 @@ def props(service: Service, metrics: Metrics, request: Request) -> Response:
 
 
 def list_models(service: Service, metrics: Metrics, request: Request) -> Response:
-    """Return a list with the one model of the service."""
-    return _json(Models([Model(service.config.model)]))
+    """Return the models of the service."""
+    return _json(Models([Model(name) for name in service.model.models]))
 
 
 def show_model(service: Service, metrics: Metrics, request: Request) -> Response:
-    """Return the model of a name."""
-    return model_of([service.config.model], request.path_params["name"])
-
-
-def model_of(served: Sequence[str], name: str) -> Response:
-    """Return the model of a name among those that are ``served``; status 404 where there is none."""
-    if name in served:
+    """Return the model of a name; status 404 where there is none."""
+    name = request.path_params["name"]
+    if name in service.model.models:
         return _json(Model(name))
-    message = f"there is no model {name[:80]!r}; there is {', '.join(served)}"
+    message = f"there is no model {name[:80]!r}; there is {', '.join(service.model.models)}"
     return _json(OpenAiError(OpenAiFault(message, "invalid_request_error", "model_not_found", "model")), 404)
 
 

@@ -77,7 +77,7 @@ class Window:
         for old, new in reversed(self.changes[-MAX_CHANGES:]):
             if work.reached(until):
                 break
-            if not all(map(_is_short, (self.current, old, new))):
+            if any(len(one) > MAX_CHARACTERS or one.count("\n") > MAX_LINES for one in (self.current, old, new)):
                 continue
             hunk = nearest(hunks(old, new), new.count("\n"))
             if hunk is None:
@@ -94,10 +94,6 @@ class Window:
     def filled(self, fill: str) -> str:
         """Returns the window with a text at the cursor."""
         return self.current[: self.cursor] + fill + self.current[self.cursor :]
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
 
 
 def parse(prompt: str) -> Window | None:
@@ -137,18 +133,13 @@ def _sweep(prompt: str) -> Window | None:
     if original and original != current:
         changes.append((f"{original}\n", f"{current}\n"))
     begun = texts["updated"]  # some clients write the first lines of the answer themselves
-    cursor = len(head) if marked else _changed_end(original, current)
+    cursor = len(head)
+    if not marked and original and original != current:  # where the text that differs ends
+        cursor = len(current) - num_common_end(original, current)
     if current.startswith(begun):
         cursor = max(cursor, len(begun))
     history = tuple(changes), tuple(snippets)
     return Window(path, "", current, "", cursor, *history, lambda new: new.removeprefix(begun), begun)
-
-
-def _changed_end(original: str, current: str) -> int:
-    """Returns where the text that differs from the original ends, or the end of both."""
-    if not original or original == current:
-        return len(current)
-    return len(current) - num_common_end(original, current)
 
 
 def _zeta(prompt: str) -> Window | None:
