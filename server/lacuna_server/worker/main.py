@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+import msgspec
+
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import machine
@@ -56,17 +58,9 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
     from lacuna_model.engine import Engine
 
     report(0.4, f"loading {setup.model}")
-    return Engine.load(
-        setup.model,
-        threads=setup.threads,
-        device=setup.device,
-        draft_model=setup.draft_model,
-        backend=setup.backend,
-        libllama=setup.libllama,
-        cache_bytes=setup.cache_bytes,
-        window=setup.window,
-        keys_and_values=setup.keys_and_values,
-    )
+    settings = msgspec.structs.asdict(setup)
+    del settings["engine"], settings["log_code"]
+    return Engine.load(settings.pop("model"), **settings)
 
 
 @dataclass(slots=True)
@@ -134,7 +128,10 @@ class Worker:
                     stream = self._engine.stream(submission.request, document="\0".join(submission.key))
                     self._turns.append(Work(id, submission, stream))
                 case Stop(id=id):
-                    self._stop(id)
+                    for work in [work for work in self._turns if work.id == id]:
+                        self._turns.remove(work)
+                        work.stream.close()
+                        self._send(Stopped(id, work.busy_s, work.steps))
 
     def _await(self) -> bytes | None:
         """Wait for a message while no request runs; after ``IDLE_S`` seconds give free memory back to the system."""
@@ -143,14 +140,6 @@ class Worker:
         except queue.Empty:
             machine.give_back_freed()
             return self._inbox.get()
-
-    def _stop(self, id: int) -> None:
-        for work in self._turns:
-            if work.id == id:
-                self._turns.remove(work)
-                work.stream.close()
-                self._send(Stopped(id, work.busy_s, work.steps))
-                return
 
     def _step(self, work: Work) -> None:
         began = time.monotonic()

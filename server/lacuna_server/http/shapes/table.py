@@ -48,28 +48,18 @@ class Models(msgspec.Struct, frozen=True):
     object: Literal["list"] = "list"
 
 
-class Modalities(msgspec.Struct, frozen=True):
-    """What the model reads besides text."""
-
-    vision: bool = False
-    audio: bool = False
-
-
-class GenerationSettings(msgspec.Struct, frozen=True):
-    """The tokens that context and fill may have together, and the values of fields that a request leaves out."""
-
-    n_ctx: int
-    params: dict[str, float]
-
-
 class Props(msgspec.Struct, frozen=True):
-    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time."""
+    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time.
 
-    default_generation_settings: GenerationSettings
+    The settings are ``n_ctx``, the tokens that context and fill may have together, and as ``params`` the values of
+    fields that a request leaves out. The modalities are what the model reads besides text.
+    """
+
+    default_generation_settings: dict[str, int | dict[str, float]]
     total_slots: int
     model_path: str
     model_alias: str
-    modalities: Modalities
+    modalities: dict[str, bool]
     build_info: str
 
 
@@ -105,11 +95,11 @@ def props(service: Service, metrics: Metrics, request: Request) -> Response:
         return _json(_not_ready(status), _LOADING)
     defaults = {"n_predict": DEFAULT_TOKENS, "temperature": 0.0, "seed": 0}
     told = Props(
-        GenerationSettings(status.positions, defaults),
+        {"n_ctx": status.positions, "params": defaults},
         service.config.max_active,
         model_path=service.config.model,
         model_alias=service.config.model,
-        modalities=Modalities(),
+        modalities={"vision": False, "audio": False},
         build_info=f"lacuna-code {version('lacuna-code')}",
     )
     return _json(told)
