@@ -103,10 +103,6 @@ class Scheduler(Model):
         self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this request"))
         self._dispatch()
 
-    def again(self) -> None:
-        """Note that a worker is being started after a final failure."""
-        self._tell("loading", 0.0)
-
     def failed(self, detail: str) -> None:
         """Handle the worker's final failure: waiting requests end with ``model_failed``."""
         self._tell("failed", 0.0, detail)
