@@ -9,8 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
 import msgspec
 
@@ -26,12 +25,16 @@ MADE = "Made by `python server/pages.py`; do not edit."
 # --- the protocol
 
 _LITERAL = re.compile(r"``(.+?)``")
+_KINDS = {"string": "text", "integer": "integer", "number": "number", "boolean": "true, false", "null": "unset"}
 _ERROR = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
 
 
 def protocol_page() -> str:
     """Return the page of the websocket protocol, made of the structs of its messages and their docstrings."""
     client, server = get_args(protocol.ClientMessage), get_args(protocol.ServerMessage)
+    _, structs = msgspec.json.schema_components((*client, *server))
+    sent = [structs.pop(message.__name__) for message in client]
+    told = [structs.pop(message.__name__) for message in server]
     lines = [
         "# The websocket protocol of Lacuna",
         "",
@@ -40,13 +43,13 @@ def protocol_page() -> str:
         *_prose(inspect.getdoc(protocol) or ""),
         "## What the client sends",
         "",
-        *(line for message in client for line in _struct(message)),
+        *(line for message in sent for line in _struct(message, is_message=True)),
         "## What the server sends",
         "",
-        *(line for message in server for line in _struct(message)),
+        *(line for message in told for line in _struct(message, is_message=True)),
         "## What messages are made of",
         "",
-        *(line for part in _parts((*client, *server)) for line in _struct(part)),
+        *(line for part in structs.values() for line in _struct(part)),
         "## Error codes",
         "",
         "| Code | Meaning |",
@@ -56,20 +59,20 @@ def protocol_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _struct(struct: type[msgspec.Struct]) -> Iterator[str]:
+def _struct(struct: dict[str, Any], *, is_message: bool = False) -> Iterator[str]:
     """Yield the section of a struct: its docstring, which explains every field, and the table of its fields."""
-    tag = struct.__struct_config__.tag
-    is_message = issubclass(struct, protocol.Message)
-    yield from (f"### `{tag}`" if is_message else f"### {struct.__name__}", "")
+    fields = dict(struct["properties"])
+    tag = fields.pop("type")["enum"][0] if "enum" in fields.get("type", ()) else ""
+    yield from (f"### `{tag}`" if is_message else f"### {struct['title']}", "")
     if tag and not is_message:
         yield from (f"Its `type` is `{tag}`.", "")
-    yield from _prose(inspect.getdoc(struct) or "")
-    fields = msgspec.structs.fields(struct)
+    yield from _prose(struct["description"])
     if fields:
         yield from ("| Field | Type | Default |", "|---|---|---|")
-        for field in fields:
-            kind = _type(field.type).replace("|", "\\|")
-            yield f"| `{field.name}` | {kind} | {_default(field)} |"
+        for name, about in fields.items():
+            default = "required" if name in struct["required"] else _default(about)
+            kind = _values(about, r" \| ", limits=False)
+            yield f"| `{name}` | {kind} | {default} |"
         yield ""
 
 
@@ -82,46 +85,27 @@ def _marked(text: str) -> str:
     return _LITERAL.sub(r"`\1`", text)
 
 
-def _type(annotation: Any) -> str:
-    """Return the name of a type in words that are not specific to Python."""
-    if get_origin(annotation) is Annotated:
-        return _type(get_args(annotation)[0])
-    if get_origin(annotation) is Literal:
-        return " | ".join(f'`"{value}"`' for value in get_args(annotation))
-    if get_origin(annotation) is tuple:
-        return f"list of {_type(get_args(annotation)[0])}"
-    if get_origin(annotation) is UnionType:
-        return " | ".join(map(_type, get_args(annotation)))
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return {str: "text", int: "integer", float: "number", bool: "boolean", NoneType: "null"}[annotation]
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return "required"
-    value = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, msgspec.Struct):
+def _default(about: dict[str, Any]) -> str:
+    value = about["default"]
+    if isinstance(value, dict):
         return "its defaults"
-    return f"`{msgspec.json.encode(value).decode()}`"
+    return "unset" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
-def _parts(messages: tuple[type[msgspec.Struct], ...]) -> list[type[msgspec.Struct]]:
-    """Return the structs that occur in the fields of messages, in order of first occurrence."""
-    found: dict[type[msgspec.Struct], None] = {}
-    for message in messages:
-        for field in msgspec.structs.fields(message):
-            for kind in _kinds(field.type):
-                if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                    found |= dict.fromkeys((kind, *_parts((kind,))))
-    return list(found)
-
-
-def _kinds(annotation: Any) -> Iterator[Any]:
-    """Yield a type and those that it is made of, at any depth."""
-    yield annotation
-    for part in get_args(annotation):
-        yield from _kinds(part)
+def _values(about: dict[str, Any], between: str = ", ", *, limits: bool = True) -> str:
+    """Return the type of a field in words, with its limits."""
+    if "$ref" in about:
+        name = about["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in about:
+        return between.join(_values(one, between, limits=limits) for one in about["anyOf"])
+    if "enum" in about:
+        return between.join(f'`"{value}"`' for value in sorted(about["enum"]))
+    if about["type"] == "array":
+        return f"list of {_values(about['items'] or about['prefixItems'][0], limits=limits)}"
+    least, most = (about.get("minimum"), about.get("maximum")) if limits else (None, None)
+    between_them = f" {least} to {most}" if most is not None else f" from {least}" if least is not None else ""
+    return _KINDS[about["type"]] + between_them
 
 
 # --- HTTP
@@ -244,7 +228,6 @@ VARIABLES = {
     "LACUNA_TOKEN": "token that `lacuna-lsp --engine URL` sends",
     "LACUNA_LSP_TOKEN": "token that clients of `lacuna-lsp --ws` must send; unset: a new one, which is printed",
 }
-_KINDS = {"string": "text", "integer": "integer", "number": "number", "boolean": "true, false", "null": "unset"}
 
 
 def settings_page() -> str:
@@ -260,21 +243,7 @@ def settings_page() -> str:
 def _table(keys: dict[str, dict[str, Any]]) -> Iterator[str]:
     yield from ("| Key | Values | Default | Meaning |", "|---|---|---|---|")
     for name, about in keys.items():
-        default = "unset" if about["default"] is None else f"`{msgspec.json.encode(about['default']).decode()}`"
-        yield f"| `{name}` | {_values(about)} | {default} | {about['description']} |"
-
-
-def _values(about: dict[str, Any]) -> str:
-    """Return the type of a key in words, with its limits."""
-    if "anyOf" in about:
-        return ", ".join(map(_values, about["anyOf"]))
-    if "enum" in about:
-        return ", ".join(f'`"{value}"`' for value in sorted(about["enum"]))
-    if about["type"] == "array":
-        return f"list of {_values(about['items'])}s"
-    least, most = about.get("minimum"), about.get("maximum")
-    limits = f" {least} to {most}" if most is not None else f" from {least}" if least is not None else ""
-    return _KINDS[about["type"]] + limits
+        yield f"| `{name}` | {_values(about)} | {_default(about)} | {about['description']} |"
 
 
 PAGES = {

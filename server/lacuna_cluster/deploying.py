@@ -18,20 +18,9 @@ from starlette.types import ASGIApp
 from lacuna_cluster import settings, users
 from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
-from lacuna_cluster.links import (
-    Ask,
-    Declined,
-    Listener,
-    ReplicaAddress,
-    Reply,
-)
+from lacuna_cluster.links import Ask, Declined, EngineFigures, IngressFigures, Listener, ReplicaAddress, Reply
 from lacuna_cluster.replica import ModelLoadError, Replica
-from lacuna_cluster.settings import (
-    REQUESTS,
-    ClusterArgs,
-    EngineArgs,
-    replica_environment,
-)
+from lacuna_cluster.settings import REQUESTS, ClusterArgs, EngineArgs, replica_environment
 from lacuna_server.daemon.running import log_to_stderr
 from lacuna_server.wire.config import ServerConfig
 
@@ -47,12 +36,12 @@ class EngineDeployment:
     """An engine replica as an actor of Ray."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
-        self, config: dict[str, Any], models: tuple[str, ...], models_per_replica: int, drain_s: float
+        self, config: ServerConfig, models: tuple[str, ...], models_per_replica: int, drain_s: float
     ) -> None:
         log_to_stderr()
         listen_at_node()
         name = serve.get_replica_context().replica_id.unique_id
-        self._replica = replica = Replica(msgspec.convert(config, ServerConfig), models, name)
+        self._replica = replica = Replica(config, models, name)
 
         async def hold(model: str) -> Any:
             return await replica.hold(model)
@@ -69,7 +58,7 @@ class EngineDeployment:
         try:
             held = await self._hold(ask.model)
         except ModelLoadError as error:
-            yield Declined(ask.id, "model_failed", str(error), 0)
+            yield Declined("model_failed", str(error), 0)
             return
         async with aclosing(held.answer(ask)) as replies:
             async for reply in replies:
@@ -79,9 +68,9 @@ class EngineDeployment:
         """Return where ingresses reach this replica."""
         return {"where": list(self._where)}
 
-    async def figures(self) -> bytes:
+    async def figures(self) -> EngineFigures:
         """Return what the replica reports of itself."""
-        return msgspec.msgpack.encode(self._replica.figures())
+        return self._replica.figures()
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return the figures that decide how many replicas there are."""
@@ -103,22 +92,13 @@ class IngressDeployment:
     """An ingress as an actor of Ray."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
-        self,
-        config: dict[str, Any],
-        handles: Mapping[str, DeploymentHandle[Any]],
-        identity: dict[str, str],
+        self, config: ServerConfig, handles: Mapping[str, DeploymentHandle[Any]], identity: dict[str, str]
     ) -> None:
         log_to_stderr()
         listen_at_node()
         context = serve.get_replica_context()
         fleet = RayFleet(handles, context.app_name)
-        self._ingress = Ingress(
-            context.replica_id.unique_id,
-            msgspec.convert(config, ServerConfig),
-            fleet,
-            tuple(handles),
-            **identity,
-        )
+        self._ingress = Ingress(context.replica_id.unique_id, config, fleet, tuple(handles), **identity)
         self._ingress.start()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
@@ -128,9 +108,9 @@ class IngressDeployment:
         """Replace the users."""
         self._ingress.set_people(msgspec.convert(people, dict[str, users.User]))
 
-    async def figures(self) -> bytes:
+    async def figures(self) -> IngressFigures:
         """Return what the other ingresses need to know."""
-        return msgspec.msgpack.encode(self._ingress.figures())
+        return self._ingress.figures()
 
     async def metrics(self) -> tuple[str, bytes]:
         """Return the name of this ingress and its own metrics."""
@@ -176,19 +156,27 @@ def app(args: ClusterArgs) -> Application:
         health_check_period_s=2,
         health_check_timeout_s=10,
     )
-    bound_ingress: Application = deployment.bind(
-        msgspec.to_builtins(config),
-        handles,
-        {"user_header": args.user_header, "proxy_token": args.proxy_token},
-    )
+    identity = {"user_header": args.user_header, "proxy_token": args.proxy_token}
+    bound_ingress: Application = deployment.bind(config, handles, identity)
     return bound_ingress
 
 
 def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
     config = settings.service_config(args, engine)
     many: dict[str, Any] = {"num_replicas": engine.replicas}
-    if engine.scaling is not None:
-        many = {"autoscaling_config": _autoscaling(engine)}
+    if (scaling := engine.scaling) is not None:
+        policy = AutoscalingPolicy(  # type: ignore[no-untyped-call]
+            policy_function="lacuna_cluster.settings:ByRequests", policy_kwargs={"per_replica": scaling.per_replica}
+        )
+        autoscaling = AutoscalingConfig(
+            min_replicas=scaling.least,
+            max_replicas=scaling.most,
+            target_ongoing_requests=scaling.per_replica,
+            upscale_delay_s=scaling.upscale_delay_s,
+            downscale_delay_s=scaling.downscale_delay_s,
+            policy=policy,
+        )
+        many = {"autoscaling_config": autoscaling}
     router: dict[str, Any] = {
         "request_router_class": "lacuna_cluster.fleet.DocumentRouter",
         "request_router_kwargs": {"factor": engine.load_factor, "at_least": config.max_active},
@@ -207,22 +195,5 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
         health_check_timeout_s=10,
         max_constructor_retry_count=2,
     )
-    bound: Application = deployment.bind(
-        msgspec.to_builtins(config), engine.models, engine.models_per_replica, args.drain_s
-    )
+    bound: Application = deployment.bind(config, engine.models, engine.models_per_replica, args.drain_s)
     return bound
-
-
-def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
-    scaling = engine.scaling
-    assert scaling is not None
-    return AutoscalingConfig(
-        min_replicas=scaling.least,
-        max_replicas=scaling.most,
-        target_ongoing_requests=scaling.per_replica,
-        upscale_delay_s=scaling.upscale_delay_s,
-        downscale_delay_s=scaling.downscale_delay_s,
-        policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
-            policy_function="lacuna_cluster.settings:ByRequests", policy_kwargs={"per_replica": scaling.per_replica}
-        ),
-    )

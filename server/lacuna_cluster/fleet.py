@@ -13,19 +13,8 @@ from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 from ray.serve.handle import DeploymentHandle
 from ray.serve.request_router import PendingRequest, RunningReplica
 
-from lacuna_cluster.links import (
-    ENGINE_FIGURES,
-    INGRESS_FIGURES,
-    LOADS,
-    Ask,
-    Declined,
-    EngineFigures,
-    IngressFigures,
-    Links,
-    Lost,
-    ReplicaAddress,
-    Reply,
-)
+from lacuna_cluster import links
+from lacuna_cluster.links import LOADS, Ask, Declined, EngineFigures, IngressFigures, Lost, ReplicaAddress, Reply
 
 # A document without a name is known by how it begins; most typing leaves that as it is.
 PREFIX = 512
@@ -94,7 +83,6 @@ class RayFleet:
         """``handles`` has the engine deployment of each model."""
         self._handles = handles
         self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
-        self._links = Links()
         # The replicas that were chosen lately, and until when that holds: so Ray Serve is not asked at every key.
         self._chosen: dict[tuple[str, str], tuple[ReplicaAddress, float]] = {}
 
@@ -108,7 +96,7 @@ class RayFleet:
                 self._chosen.clear()
             self._chosen[document] = where, time.monotonic() + KEPT_S
         try:
-            async with aclosing(self._links.ask(where, ask)) as replies:
+            async with aclosing(links.ask(where, ask)) as replies:
                 async for reply in replies:
                     if isinstance(reply, Declined):
                         self._chosen.pop(document, None)
@@ -127,11 +115,11 @@ class RayFleet:
         """Return the figures of all engine replicas that answer in time."""
         deployments = {handle.deployment_id: handle for handle in self._handles.values()}
         answers = await asyncio.gather(*(_all(handle, "figures") for handle in deployments.values()))
-        return [ENGINE_FIGURES.decode(figures) for answer in answers for figures in answer]
+        return [figures for answer in answers for figures in answer]
 
     async def ingresses(self) -> list[IngressFigures]:
         """Return the figures of all running ingresses that answer in time."""
-        return [INGRESS_FIGURES.decode(figures) for figures in await _all(self._ingresses, "figures")]
+        return await _all(self._ingresses, "figures")
 
     async def metrics(self) -> list[tuple[str, bytes]]:
         """Return name and metrics of all running ingresses that answer in time."""

@@ -6,16 +6,13 @@ Metrics of all replicas are one answer: Prometheus' text of each ingress, with t
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector
-from prometheus_client.samples import Sample
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -27,8 +24,7 @@ from lacuna_cluster.links import IngressFigures
 from lacuna_cluster.remote_scheduler import Fleet, RemoteScheduler
 from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
-from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.table import Model, Models, model_of
+from lacuna_server.http.metrics import Collected, Metrics
 from lacuna_server.service.connections import Bodies
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
@@ -41,17 +37,6 @@ TICK_S = 1.0
 MISSED_TICKS = 2
 GOING = "this ingress is being replaced; connect again"
 ENGINE = "lacuna_engine_"
-
-
-class _Once(Collector):
-    """A collector of a function."""
-
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
-        self._collect = collect
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics of now."""
-        return self._collect()
 
 
 def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
@@ -86,14 +71,11 @@ def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
             if of_engines and number > 0:
                 continue
             into = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-            into.samples += family.samples if of_engines else [_of(sample, ingress) for sample in family.samples]
+            of_whom = {} if of_engines else {"ingress": ingress}
+            into.samples += [sample._replace(labels=sample.labels | of_whom) for sample in family.samples]
     together = CollectorRegistry()
-    together.register(_Once(families.values))
+    together.register(Collected(families.values))
     return generate_latest(together)
-
-
-def _of(sample: Sample, ingress: str) -> Sample:
-    return sample._replace(labels=sample.labels | {"ingress": ingress})
 
 
 class Ingress:
@@ -112,7 +94,6 @@ class Ingress:
         """``user_header`` and ``proxy_token`` are those of ``UserGuard``."""
         self._name = name
         self._fleet = fleet
-        self._models = models
         self._identity = {"user_header": user_header, "proxy_token": proxy_token}
         self._people: dict[str, User] = {}
         self._missed = 0
@@ -124,7 +105,7 @@ class Ingress:
         self._model = RemoteScheduler(config, fleet, models, self._usage)
         self.service = Service(config, self._model)
         self._metrics = Metrics(self.service, registry)
-        registry.register(_Once(lambda: of_engines(self._model)))
+        registry.register(Collected(lambda: of_engines(self._model)))
 
     def application(self) -> ASGIApp:
         """Return the web application."""
@@ -133,11 +114,7 @@ class Ingress:
             self.service,
             guard=guard,
             metrics=self._metrics,
-            instead=[
-                Route("/metrics", self._show_metrics),
-                Route("/v1/models", self._list_models),
-                Route("/v1/models/{name:path}", self._show_model),
-            ],
+            instead=[Route("/metrics", self._show_metrics)],
         )
         return Bodies(app, Pool(self.service.config.max_held_bytes // 2))
 
@@ -192,21 +169,9 @@ class Ingress:
 
     async def _show_metrics(self, request: Request) -> Response:
         """Return the metrics of all ingresses, and through each of them those of the engine replicas."""
-        parts = await _or_nothing(self._fleet.metrics)
+        parts: list[tuple[str, bytes]] = []
+        with contextlib.suppress(Exception):  # of Ray: nobody answers
+            parts = await self._fleet.metrics()
         if self._name not in dict(parts):
             parts.append((self._name, self.metrics()))
         return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)
-
-    async def _list_models(self, request: Request) -> Response:
-        body = msgspec.json.encode(Models([Model(name) for name in self._models]))
-        return Response(body, media_type="application/json")
-
-    async def _show_model(self, request: Request) -> Response:
-        return model_of(self._models, request.path_params["name"])
-
-
-async def _or_nothing(call: Callable[[], Awaitable[list[tuple[str, bytes]]]]) -> list[tuple[str, bytes]]:
-    try:
-        return await call()
-    except Exception:  # of Ray: nobody answers
-        return []

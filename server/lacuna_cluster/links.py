@@ -1,21 +1,20 @@
-"""The connections between ingresses and engine replicas: their messages, both ends, and the load of each replica.
+"""How ingresses ask engine replicas: the messages, both ends of a connection, and the load of each replica.
 
-There is one TCP connection from an ingress to a replica, with all requests in it. Ray says which replica and at which
-address; the questions and answers themselves go past Ray, because a call of an actor costs some milliseconds of CPU on
-both sides, and a request needs several. A frame is as between the service and its worker (``wire.frames``). The ingress
-knocks, and then asks; each question has an ``id`` of its connection, and its replies have the same one, up to the one
-that ends it.
+Each question has a TCP connection of its own, which ends with its answer, or where the ingress leaves. Ray says which
+replica and at which address; the questions and answers themselves go past Ray, because a call of an actor costs some
+milliseconds of CPU on both sides, and a request needs several. A frame is as between the service and its worker
+(``wire.frames``). The ingress knocks, and then asks.
 """
 
 import asyncio
+import contextlib
 import hmac
-import itertools
 import secrets
 import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +24,7 @@ from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Frame, Submission
 from lacuna_server.wire.protocol import ErrorCode, Status
-from lacuna_server.worker.tickets import Waiting
+from lacuna_server.worker.tickets import Finished, Waiting
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +35,7 @@ SILENCE_S = 5
 LOST_S = 15.0
 KNOCK_S = 5.0
 MAX_KNOCK_BYTES = 1024
+BACKLOG = 1024
 
 # --- from the ingress
 
@@ -49,55 +49,36 @@ class Knock(Frame, frozen=True):
 class Ask(Frame, frozen=True):
     """Fill a request with a model; its session names the user, too."""
 
-    id: int
     model: str
     submission: Submission
-
-
-class Drop(Frame, frozen=True):
-    """Stop the work on a question; no reply follows."""
-
-    id: int
 
 
 # --- from the replica
 
 
-class Told(Frame, frozen=True):
-    """Says why there is no answer yet."""
-
-    id: int
-    waiting: Waiting
-
-
 class Shown(Frame, frozen=True):
     """Shows the fills after a step."""
 
-    id: int
     snapshot: Snapshot
 
 
 class Answered(Frame, frozen=True):
-    """Ends the question with its result, after ``waited_s`` in the queue, ``busy_s`` of work and ``steps`` steps."""
+    """Ends the question with its result, and the report on it."""
 
-    id: int
     result: InfillResult
-    waited_s: float
-    busy_s: float
-    steps: int
+    finished: Finished
 
 
 class Declined(Frame, frozen=True):
     """Ends the question with an error."""
 
-    id: int
     code: ErrorCode
     message: str
     retry_after_ms: int
 
 
-Question = Knock | Ask | Drop
-Reply = Told | Shown | Answered | Declined
+Question = Knock | Ask
+Reply = Waiting | Shown | Answered | Declined
 
 # --- figures, through Ray
 
@@ -124,20 +105,6 @@ class IngressFigures(msgspec.Struct, frozen=True):
 
 QUESTION: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
 REPLY: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-ENGINE_FIGURES = msgspec.msgpack.Decoder(EngineFigures)
-INGRESS_FIGURES = msgspec.msgpack.Decoder(IngressFigures)
-
-
-def prompt(writer: asyncio.StreamWriter) -> None:
-    """Send small frames at once, and notice within ``SILENCE_S`` seconds that the other machine has gone."""
-    connection: socket.socket = writer.get_extra_info("socket")
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENCE_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)
 
 
 # --- the side of an ingress
@@ -163,13 +130,14 @@ class Loads:
         """Return whether the connection to a replica broke lately, and it could not be reached since."""
         return time.monotonic() - self._lost.get(replica, -LOST_S) < LOST_S
 
-    def begin(self, replica: str) -> None:
-        """Count a request that this ingress sends to a replica."""
+    @contextlib.contextmanager
+    def one_more(self, replica: str) -> Iterator[None]:
+        """Count a request that this ingress sends to a replica, until it ends."""
         self._own[replica] += 1
-
-    def end(self, replica: str) -> None:
-        """Count the end of such a request."""
-        self._own[replica] -= 1
+        try:
+            yield
+        finally:
+            self._own[replica] -= 1
 
     def reported(self, replica: str, total: int) -> None:
         """Take over how many requests a replica says that it has."""
@@ -201,54 +169,23 @@ class Unreachable(Lost):
     """The connection cannot be made, so that nothing was asked."""
 
 
-class Links:
-    """The open connections by replica."""
-
-    def __init__(self) -> None:
-        self._links: dict[ReplicaAddress, Link] = {}
-        self._opening: dict[ReplicaAddress, asyncio.Lock] = {}
-
-    async def ask(self, where: ReplicaAddress, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question and yield the replies. Leaving the iterator stops the work on it. Raises Lost."""
-        link = await self._link(where)
-        LOADS.begin(where.replica)
-        try:
-            async for reply in link.ask(ask):
-                yield reply
-        except Lost:
-            LOADS.lost(where.replica)
-            raise
-        finally:
-            LOADS.end(where.replica)
-
-    def close(self) -> None:
-        """Close every connection."""
-        for link in self._links.values():
-            link.close()
-
-    async def _link(self, where: ReplicaAddress) -> "Link":
-        if (link := self._links.get(where)) is not None and not link.broken:
-            return link
-        async with self._opening.setdefault(where, asyncio.Lock()):
-            if (link := self._links.get(where)) is None or link.broken:
-                self._links = {there: one for there, one in self._links.items() if not one.broken}
-                link = self._links[where] = await Link.open(where)
-            return link
+def keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Notice within ``SILENCE_S`` seconds that the other machine has gone."""
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)
 
 
-class Link:
-    """A connection to one replica."""
+async def ask(where: ReplicaAddress, question: Ask) -> AsyncGenerator[Reply]:
+    """Ask a replica, and yield the replies, up to the one that ends it. Leaving the iterator stops the work on it.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-        self._ids = itertools.count(1)
-        self._waiting: dict[int, asyncio.Queue[Reply | None]] = {}
-        self._reading = asyncio.create_task(self._read(reader))
-        self.broken = False
-
-    @classmethod
-    async def open(cls, where: ReplicaAddress) -> "Link":
-        """Connect. Raises Unreachable."""
+    Raises Lost.
+    """
+    with LOADS.one_more(where.replica):
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await asyncio.open_connection(where.host, where.port)
@@ -256,55 +193,24 @@ class Link:
             LOADS.lost(where.replica)
             raise Unreachable(f"{where.replica}: {error}") from None
         LOADS.found(where.replica)
-        prompt(writer)
-        writer.write(frames.encode(Knock(where.secret)))
-        return cls(reader, writer)
-
-    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question and yield the replies, up to the one that ends it. Raises Lost."""
-        id = next(self._ids)
-        replies = self._waiting[id] = asyncio.Queue()
-        ended = False
-        try:
-            self._write(msgspec.structs.replace(ask, id=id))
-            while not ended:
-                if (reply := await replies.get()) is None:
-                    raise Lost("the connection to the replica broke")
-                ended = isinstance(reply, Answered | Declined)
-                yield reply
-        finally:
-            del self._waiting[id]
-            if not ended and not self.broken:
-                self._write(Drop(id))
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._reading.cancel()
-        self._writer.close()
-
-    def _write(self, message: Ask | Drop) -> None:
-        if self.broken:
-            raise Lost("the connection to the replica broke")
-        self._writer.write(frames.encode(message))
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while (body := await frames.receive(reader)) is not None:
-                reply = REPLY.decode(body)
-                if (replies := self._waiting.get(reply.id)) is not None:
-                    replies.put_nowait(reply)
-        except OSError:
-            pass  # it broke, as at the end of the stream
-        finally:
-            self.broken = True
-            self._writer.close()
-            for replies in self._waiting.values():
-                replies.put_nowait(None)
+        with contextlib.closing(writer):
+            try:
+                keep_alive(writer)
+                writer.write(frames.encode(Knock(where.secret)) + frames.encode(question))
+                while (body := await frames.receive(reader)) is not None:
+                    reply = REPLY.decode(body)
+                    yield reply
+                    if isinstance(reply, Answered | Declined):
+                        return
+                raise ConnectionError("it was closed")
+            except OSError as error:
+                LOADS.lost(where.replica)
+                raise Lost(f"the connection to the replica broke: {error}") from None
 
 
 # --- the side of an engine replica
 
-Answer = Callable[[Ask], AsyncIterator[Reply]]
+Answer = Callable[[Ask], AsyncGenerator[Reply]]
 
 
 class Listener:
@@ -318,7 +224,7 @@ class Listener:
 
     async def open(self, host: str) -> int:
         """Listen on an address, and return the port."""
-        self._server = await asyncio.start_server(self._visit, host, 0)
+        self._server = await asyncio.start_server(self._visit, host, 0, backlog=BACKLOG)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
@@ -331,29 +237,23 @@ class Listener:
         await asyncio.gather(*self._visits, return_exceptions=True)
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer an ingress until the connection ends; what then still runs is stopped."""
+        """Answer the question of an ingress, unless it leaves before."""
         task = asyncio.current_task()
         assert task is not None
         self._visits.add(task)
-        answering: dict[int, asyncio.Task[None]] = {}
-        try:
-            prompt(writer)
-            if not await self._is_known(reader):
-                return
-            while (body := await frames.receive(reader)) is not None:
-                match QUESTION.decode(body):
-                    case Ask() as ask:
-                        answering[ask.id] = begun = asyncio.create_task(self._reply(ask, writer))
-                        begun.add_done_callback(lambda done, id=ask.id: answering.pop(id, None))  # type: ignore[misc]
-                    case Drop(id=id) if id in answering:
-                        answering[id].cancel()
-        except (OSError, asyncio.CancelledError):
-            pass  # the ingress or this replica ends
-        finally:
-            for one in answering.values():
-                one.cancel()
-            self._visits.discard(task)
-            writer.close()
+        with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
+            keep_alive(writer)
+            if await self._is_known(reader) and (body := await frames.receive(reader)) is not None:
+                asked = QUESTION.decode(body)
+                assert isinstance(asked, Ask)
+                work = asyncio.create_task(self._reply(asked, writer)), asyncio.create_task(reader.read(1))
+                try:
+                    await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for one in work:
+                        one.cancel()
+                    await asyncio.gather(*work, return_exceptions=True)
+        self._visits.discard(task)
 
     async def _is_known(self, reader: asyncio.StreamReader) -> bool:
         """Return whether who has connected knocks with the secret."""
@@ -365,14 +265,15 @@ class Listener:
             return False
         return isinstance(knock, Knock) and hmac.compare_digest(knock.secret, self.secret)
 
-    async def _reply(self, ask: Ask, writer: asyncio.StreamWriter) -> None:
+    async def _reply(self, asked: Ask, writer: asyncio.StreamWriter) -> None:
         try:
-            async for reply in self._answer(ask):
-                writer.write(frames.encode(reply))
-                await writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
+            async with contextlib.aclosing(self._answer(asked)) as replies:
+                async for reply in replies:
+                    writer.write(frames.encode(reply))
+                    await writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
         except OSError:
             pass  # the ingress has gone
         except Exception as error:  # without an answer the ingress would wait
             log.error("answer_failed", fault=type(error).__name__)
             message = f"the engine replica failed with {type(error).__name__}"
-            writer.write(frames.encode(Declined(ask.id, "internal", message, 0)))
+            writer.write(frames.encode(Declined("internal", message, 0)))

@@ -6,9 +6,8 @@
 import asyncio
 import itertools
 import math
-import operator
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
@@ -24,23 +23,22 @@ from lacuna_cluster.links import (
     IngressFigures,
     Reply,
     Shown,
-    Told,
     Unreachable,
 )
 from lacuna_cluster.users import CALLER, Caller, Usage
-from lacuna_model.core.params import FillStats, InfillResult
+from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import RETRY_MS
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time, with_time_left
 
 log = structlog.get_logger(__name__)
 
 MAX_TRIES = 3
 # A text that ends the model process each time shall not end that of every replica.
 MAX_CRASHES = 2
-FIRST_PAUSE_S, PAUSE_GROWTH, LONGEST_PAUSE_S = 0.02, 2.0, 1.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
 # Without a deadline, a request waits so long for a replica that can be reached.
 UNREACHABLE_S = 30.0
 # An engine ends a request at its deadline; after so much more time the ingress ends it without the engine.
@@ -69,37 +67,25 @@ class Fleet(Protocol):
         ...
 
 
-class RemoteScheduler:
+class RemoteScheduler(Model):
     """The model of an ingress: passes each request to an engine replica and its answers to its ticket.
 
     A request fills text and changes nothing, so it can be started again as long as it has no answer; only the first
-    answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
-    ``figures`` are those of the engine replicas at the last look.
+    answer counts. ``figures`` are those of the engine replicas at the last look. Ray Serve starts, replaces and ends
+    them.
     """
-
-    reads_workspaces = False
 
     def __init__(self, config: ServerConfig, fleet: Fleet, models: Sequence[str], usage: Usage) -> None:
         """A request that names none of the ``models`` goes to the first one."""
-        self.observers: list[Callable[[Finished], None]] = []
+        super().__init__(models)
         self.figures: list[EngineFigures] = []
         self.num_restarted = 0
         self._config = config
         self._fleet = fleet
-        self._models = models
         self._usage = usage
         self._ids = itertools.count(1)
         self._under_way: dict[Ticket, asyncio.Task[None]] = {}
         self._closing = False
-
-    def start(self) -> None:
-        """Do nothing: Ray Serve starts the replicas."""
-
-    def retry(self) -> None:
-        """Do nothing: Ray Serve replaces a replica whose model has failed."""
-
-    async def stop(self) -> None:
-        """Do nothing: Ray Serve ends the replicas."""
 
     def learn(self, figures: list[EngineFigures]) -> None:
         """Take over what the replicas report."""
@@ -137,13 +123,13 @@ class RemoteScheduler:
         What this ingress has under way counts at once.
         """
         statuses = [status for one in self.figures for status in one.statuses.values()]
-        first = [one.statuses[self._models[0]] for one in self.figures if self._models[0] in one.statuses]
+        first = [one.statuses[self.models[0]] for one in self.figures if self.models[0] in one.statuses]
         order = ("ready", "restarting", "loading", "failed")
         best = min(first, key=lambda status: order.index(status.state), default=Status("", "loading", 0.0))
         queued, running = sum(one.queued for one in statuses), sum(one.running for one in statuses)
         return replace(
             best,
-            model=self._models[0],
+            model=self.models[0],
             queued=queued,
             running=max(running, len(self._under_way) - queued),
             restarts=sum(one.restarts for one in statuses),
@@ -160,8 +146,8 @@ class RemoteScheduler:
     def _admit(self, caller: Caller, submission: Submission) -> None:
         if self._closing:
             raise ServiceError("shutting_down", "the ingress is ending")
-        if caller.model and caller.model not in self._models:
-            why = f"there is no model {caller.model}; there are {', '.join(self._models)}"
+        if caller.model and caller.model not in self.models:
+            why = f"there is no model {caller.model}; there are {', '.join(self.models)}"
             raise ServiceError("bad_request", why)
         self._usage.admit(caller.user)
         own = sum(ticket.submission.session == submission.session for ticket in self._under_way)
@@ -173,11 +159,13 @@ class RemoteScheduler:
 
     async def _follow(self, ticket: Ticket, caller: Caller) -> None:
         """Ask replicas until the ticket has its end."""
-        ending: Answered | None = None
+        finished: Finished | None = None
         try:
             deadline_ms = ticket.request.options.deadline_ms
             async with asyncio.timeout(deadline_ms / 1e3 + GRACE_S if deadline_ms else None):
-                ending = await self._try_replicas(ticket, caller)
+                answered = await self._try_replicas(ticket, caller)
+            ticket.end(answered.result)
+            finished = answered.finished
         except TimeoutError:
             ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
         except ServiceError as error:
@@ -185,12 +173,12 @@ class RemoteScheduler:
         except Exception as error:
             log.error("ask_failed", fault=type(error).__name__)
             ticket.end(ServiceError("internal", f"the ingress failed with {type(error).__name__}"))
-        self._observe(ticket, caller, ending)
+        self._ended(ticket, caller, finished or ticket.report())
 
     async def _try_replicas(self, ticket: Ticket, caller: Caller) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
         tries = crashes = 0
-        pauses = itertools.accumulate(itertools.repeat(PAUSE_GROWTH), operator.mul, initial=FIRST_PAUSE_S)
+        pause_s = FIRST_PAUSE_S
         unreachable_since: float | None = None
         while True:
             try:
@@ -210,25 +198,25 @@ class RemoteScheduler:
             if not isinstance(why, Unreachable):
                 self.num_restarted += 1
                 log.warning("request_restarted", tries=tries, why=type(why).__name__)
-            await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
         left = with_time_left(ticket.request, ticket.submitted)
-        question = Ask(0, caller.model or self._models[0], replace(ticket.submission, request=left))
+        question = Ask(caller.model or self.models[0], replace(ticket.submission, request=left))
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
-                    case Told(waiting=waiting):
-                        if waiting.state == "running" and ticket.started is None:
+                    case Waiting(state=state):
+                        if state == "running" and ticket.started is None:
                             ticket.started = time.monotonic()
-                        ticket.tell(waiting)
+                        ticket.tell(reply)
                     case Shown(snapshot=snapshot):
                         ticket.tell(snapshot)
-                    case Answered() as answered:
-                        ticket.end(answered.result)
-                        return answered
-                    case Declined() as declined:
-                        raise ServiceError(declined.code, declined.message, declined.retry_after_ms)
+                    case Answered():
+                        return reply
+                    case Declined(code=code, message=message, retry_after_ms=retry_after_ms):
+                        raise ServiceError(code, message, retry_after_ms)
         raise ConnectionError("the replies ended without an answer")
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
@@ -237,19 +225,9 @@ class RemoteScheduler:
         ticket.end(why)
         if (task := self._under_way.pop(ticket, None)) is not None:
             task.cancel()
-            self._observe(ticket, CALLER.get(), None)
+            self._ended(ticket, CALLER.get(), ticket.report())
 
-    def _observe(self, ticket: Ticket, caller: Caller, ending: Answered | None) -> None:
-        if not ticket.request.writes:
-            return
-        outcome = ticket.outcome
-        finished = Finished(
-            outcome=outcome.status if isinstance(outcome, InfillResult) else outcome.code if outcome else "internal",
-            waited_s=ending.waited_s if ending else (ticket.started or time.monotonic()) - ticket.submitted,
-            busy_s=ending.busy_s if ending else 0.0,
-            steps=ending.steps if ending else 0,
-            stats=outcome.stats if isinstance(outcome, InfillResult) else None,
-        )
-        self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
-        for observer in self.observers:
-            observer(finished)
+    def _ended(self, ticket: Ticket, caller: Caller, finished: Finished) -> None:
+        self._observe(ticket, finished)
+        if ticket.request.writes:
+            self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
+from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.process import OwnModel
@@ -41,12 +41,11 @@ class HeldModel(OwnModel):
         try:
             ticket = self.submit(ask.submission)
             async for event in ticket.events():
-                yield Told(ask.id, event) if isinstance(event, Waiting) else Shown(ask.id, event)
+                yield event if isinstance(event, Waiting) else Shown(event)
             result = await ticket.result()
-            finished = ticket.finished or Finished(result.status, 0.0)
-            yield Answered(ask.id, result, finished.waited_s, finished.busy_s, finished.steps)
+            yield Answered(result, ticket.finished or Finished(result.status, 0.0))
         except ServiceError as error:
-            yield Declined(ask.id, error.code, str(error), error.retry_after_ms)
+            yield Declined(error.code, str(error), error.retry_after_ms)
         finally:
             if ticket is not None:
                 ticket.cancel()

@@ -27,7 +27,8 @@ from lacuna_cluster.settings import ClusterArgs, serve_environment
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, ServerConfig, is_loopback
 
-LAST_HAPROXY_S, PATIENCE_S, MAX_HAPROXY_S = 4.0, 10.0, 30.0
+PATIENCE_S, MAX_HAPROXY_S = 10.0, 30.0
+STARTS_HAPROXY = "haproxy"
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
 PORTS = range(20_000, 30_000)
 # Where Ray is started here, no worker is started before it has work: Ray would start one for each CPU, of which no
@@ -54,25 +55,20 @@ def free_port(host: str = "127.0.0.1") -> int:
     raise OSError("no port is free")
 
 
-@contextlib.contextmanager
+@contextmanager
 def own_files(*, loopback: bool) -> Iterator[None]:
     """Give a cluster of this machine files of its own in a folder of this user alone: Ray's token, and HAProxy's files.
 
     With ``loopback``, Ray listens there only. Ray reads these variables when it is imported; those that are set go
-    before ours.
+    before ours. At the end HAProxy is ended, which Ray leaves running where its nodes end quickly.
     """
     with tempfile.TemporaryDirectory(prefix="lacuna-cluster-", dir="/tmp") as folder:
         os.environ |= ray_files(Path(folder), loopback=loopback) | haproxy_files(Path(folder)) | os.environ
-        yield
-
-
-@contextlib.contextmanager
-def own_haproxy() -> Iterator[None]:
-    """At the end, end HAProxy: Ray leaves it running where its nodes end quickly."""
-    try:
-        yield
-    finally:
-        end_haproxy(os.environ["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
+        try:
+            yield
+        finally:
+            Path(folder, STARTS_HAPROXY).unlink(missing_ok=True)  # so that Ray starts no other one
+            end_haproxy(os.environ["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
 
 
 def ray_files(folder: Path, *, loopback: bool) -> dict[str, str]:
@@ -94,10 +90,11 @@ def haproxy_files(folder: Path) -> dict[str, str]:
     """Return the variables that keep HAProxy's files in a folder and its own ports apart.
 
     Without an ingress, HAProxy passes connections to a proxy of Ray Serve, on a port that clusters of one machine would
-    share: then one would answer for the other.
+    share: then one would answer for the other. Ray writes a configuration whose pages of statistics and metrics are
+    open to all addresses, and has no variable for it: so a program of ours starts HAProxy, with them on loopback only.
     """
-    return _haproxy_on_loopback(folder) | {
-        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
+    ports = ("FALLBACK_PROXY_HTTP", "HAPROXY_STATS", "HAPROXY_METRICS")
+    variables = {f"RAY_SERVE_{name}_PORT": str(free_port()) for name in ports} | {
         # Its log has whole addresses, and so tokens after "?token=". By default it goes to syslog; here nobody listens.
         "RAY_SERVE_HAPROXY_LOG_TARGET": str(folder / "no-log.sock"),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
@@ -105,23 +102,13 @@ def haproxy_files(folder: Path) -> dict[str, str]:
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(folder),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(folder / "server-state"),
-        "RAY_SERVE_HAPROXY_STATS_PORT": str(free_port()),
-        "RAY_SERVE_HAPROXY_METRICS_PORT": str(free_port()),
     }
-
-
-def _haproxy_on_loopback(folder: Path) -> dict[str, str]:
-    """Return the variable of a program that starts HAProxy with its pages of statistics and metrics on loopback only.
-
-    Ray writes a configuration whose pages are open to all addresses, and has no variable for it.
-    """
-    program = _haproxy()
-    if program is None:
-        return {}
-    start = folder / "haproxy"
-    start.write_text(LOOPBACK_HAPROXY.format(program=shlex.quote(program)))
-    start.chmod(0o700)
-    return {"RAY_SERVE_HAPROXY_BINARY_PATH": str(start)}
+    if (program := _haproxy()) is not None:
+        start = folder / STARTS_HAPROXY
+        start.write_text(LOOPBACK_HAPROXY.format(program=shlex.quote(program)))
+        start.chmod(0o700)
+        variables["RAY_SERVE_HAPROXY_BINARY_PATH"] = str(start)
+    return variables
 
 
 def _haproxy() -> str | None:
@@ -135,31 +122,23 @@ def _haproxy() -> str | None:
 
 
 def end_haproxy(config: str) -> None:
-    """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere).
+    """End the processes of HAProxy, and those that become one, with a configuration (Linux; none elsewhere).
 
-    Ray's own processes end a little later than Ray says, and may start another one until then. So it goes on until
-    there has been none of them for a while. What has not ended after :data:`PATIENCE_S` is killed.
+    What has not ended after :data:`PATIENCE_S` is killed.
     """
-    last = began = time.monotonic()
-    while (now := time.monotonic()) < min(last + LAST_HAPROXY_S, began + MAX_HAPROXY_S):
-        late = now > began + PATIENCE_S
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
-                ours = any(word.startswith(f"{Path(config).parent}/") for word in words)
-                is_haproxy = Path(words[0]).name == "haproxy" and ours
-                if not is_haproxy and (int(process.name) == os.getpid() or not _starts_haproxy(process, config)):
-                    continue
-                last = now
-                if is_haproxy or late:
-                    os.kill(int(process.name), signal.SIGKILL if late else signal.SIGTERM)
+    began = time.monotonic()
+    while (waited_s := time.monotonic() - began) < MAX_HAPROXY_S and (found := list(_with_argument(config))):
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL if waited_s > PATIENCE_S else signal.SIGTERM)
         time.sleep(0.1)
 
 
-def _starts_haproxy(process: Path, config: str) -> bool:
-    """Return whether a process of Ray would start HAProxy with this configuration. Raises OSError if it has ended."""
-    variable = f"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC={config}"
-    return os.fsencode(variable) in (process / "environ").read_bytes().split(b"\0")
+def _with_argument(word: str) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended since
+            if os.fsencode(word) in (process / "cmdline").read_bytes().split(b"\0"):
+                yield int(process.name)
 
 
 log = structlog.get_logger(__name__)
@@ -202,7 +181,7 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
     application = app(args)
     signals: queue.SimpleQueue[int] = queue.SimpleQueue()
     _put(signals)
-    with own_haproxy() if address is None else nullcontext(), joined(address):
+    with joined(address):
         _put(signals)  # Ray has a handler of its own, which ends its processes, and this one before it has cleaned up
         check_resources(args, ray.cluster_resources())  # type: ignore[no-untyped-call]
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
@@ -210,7 +189,8 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
             _deploy(application)
             if args.reachable and not config.cert:
                 log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
-            _announce(config, port)
+            scheme = "https" if config.cert else "http"
+            print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
             while signals.get() == signal.SIGHUP:
                 try:
                     _deploy(app(read()))
@@ -227,19 +207,28 @@ def _put(signals: queue.SimpleQueue[int]) -> None:
 
 
 @contextmanager
-def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
-    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
-    from ray import serve
+def _in_one_line(what: str) -> Iterator[None]:
+    """Turn an error of Ray, which may have a traceback in it, into a ClusterError of one line."""
     from ray.exceptions import RayError
 
     try:
+        yield
+    except (RuntimeError, OSError, ValueError, RayError) as error:
+        raise ClusterError(f"{what}: {_reason(error)}") from None
+
+
+@contextmanager
+def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
+    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
+    from ray import serve
+
+    tls = {"ssl_certfile": config.cert, "ssl_keyfile": config.key} if config.cert else {}
+    with _in_one_line("Ray Serve does not start"):
         serve.start(
             proxy_location=args.proxies,
-            http_options=_http(config, port),
+            http_options={"host": config.host, "port": port, **tls},
             controller_options={"runtime_env": {"env_vars": serve_environment()}},
         )
-    except (RuntimeError, OSError, ValueError, RayError) as error:
-        raise ClusterError(f"Ray Serve does not start: {_reason(error)}") from None
     try:
         yield
     finally:
@@ -251,12 +240,9 @@ def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us:
 def _deploy(application: Any) -> None:
     """Deploy the application, or replace what differs from it. Raises ClusterError."""
     from ray import serve
-    from ray.exceptions import RayError
 
-    try:
+    with _in_one_line("Ray Serve does not deploy the application"):
         serve.run(application, name=APP, route_prefix="/")
-    except (RuntimeError, OSError, ValueError, RayError) as error:
-        raise ClusterError(f"Ray Serve does not deploy the application: {_reason(error)}") from None
 
 
 @contextmanager
@@ -314,18 +300,6 @@ def check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
         raise ConfigError(f"the replicas need {least:g} CPUs, the cluster has {there.get('CPU', 0.0):g}: see num_cpus")
 
 
-def _http(config: ServerConfig, port: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"host": config.host, "port": port}
-    if config.cert:
-        options |= {"ssl_certfile": config.cert, "ssl_keyfile": config.key}
-    return options
-
-
-def _announce(config: ServerConfig, port: int) -> None:
-    scheme = "https" if config.cert else "http"
-    print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
-
-
 def _prepare(config: ServerConfig) -> None:
     """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
     if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
@@ -335,6 +309,6 @@ def _prepare(config: ServerConfig) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the last line that says something of an error of Ray, which may have a traceback in it."""
+    """Return the last line that says something of an error of Ray."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

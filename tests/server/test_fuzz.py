@@ -1,59 +1,43 @@
 """Frames that no client of this project would send. The service answers with typed errors and stays healthy."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
+from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from lacuna_model.core.params import DecodeOptions, EditLines, FillGaps, Region
 from lacuna_server.wire import protocol
 from lacuna_server.wire.protocol import JSON, Error, GetStatus, Hello, Status, Welcome
 
 from .live_service import infill, live, opened
 
-URIS = st.sampled_from(["a", "b", ""])
+IDS, URIS, VERSIONS = st.sampled_from(["1", "2", ""]), st.sampled_from(["a", "b", ""]), st.integers(-1, 3)
 NUMBERS = st.integers(-2, 20) | st.integers()
-REGIONS = st.fixed_dictionaries(
-    {"start": NUMBERS, "end": NUMBERS}, optional={"max_tokens": st.integers(-1, 9), "single_line": st.booleans()}
-)
-EDITS = st.fixed_dictionaries({"start": NUMBERS, "end": NUMBERS, "text": st.text(max_size=5)})
-FIELDS = {
-    "id": st.sampled_from(["1", "2", ""]),
-    "uri": URIS,
-    "text": st.text(max_size=20),
-    "version": st.integers(-1, 3),
-    "edits": st.lists(EDITS, max_size=3),
-    "regions": st.lists(REGIONS, max_size=3),
-    "options": st.fixed_dictionaries({}, optional={"deadline_ms": NUMBERS, "steps": NUMBERS, "syntax": st.booleans()}),
-    "task": st.one_of(
-        st.fixed_dictionaries(
-            {"type": st.just("fill"), "candidates": NUMBERS, "due_ms": NUMBERS, "open": st.booleans()}
-        ),
-        st.fixed_dictionaries({"type": st.sampled_from(["edit", "other"]), "instruction": st.text(max_size=5)}),
+EDITS = st.lists(st.builds(protocol.Edit, NUMBERS, NUMBERS, st.text(max_size=5)), max_size=3)
+REGIONS = st.lists(st.builds(Region, NUMBERS, NUMBERS, st.integers(-1, 9), single_line=st.booleans()), max_size=3)
+TASKS = st.builds(FillGaps, NUMBERS, st.booleans(), NUMBERS) | st.builds(EditLines, st.text(max_size=5))
+OPTIONS = st.builds(DecodeOptions, deadline_ms=NUMBERS, steps=NUMBERS, syntax=st.booleans())
+VALID = st.one_of(
+    st.builds(Hello, session=st.text(max_size=5)),
+    st.builds(protocol.Open, URIS, st.text(max_size=20), VERSIONS),
+    st.builds(protocol.Change, URIS, VERSIONS, EDITS),
+    st.builds(protocol.Close, URIS),
+    st.builds(
+        *(protocol.Infill, IDS, URIS, VERSIONS, REGIONS, EDITS, TASKS, OPTIONS),
+        snapshots=st.booleans(),
+        supersede=st.booleans(),
     ),
-    "kind": st.sampled_from(["shown", "accepted", "rejected", "liked"]),
-    "accepted_bytes": NUMBERS,
-    "snapshots": st.booleans(),
-    "supersede": st.booleans(),
-    "session": st.text(max_size=5),
-}
-TYPES = {
-    "hello": ["session"],
-    "open": ["uri", "text", "version"],
-    "change": ["uri", "version", "edits"],
-    "close": ["uri"],
-    "infill": ["id", "uri", "version", "regions", "edits", "options", "task", "snapshots", "supersede"],
-    "cancel": ["id"],
-    "feedback": ["id", "kind", "accepted_bytes"],
-    "get_status": [],
-    "unknown": ["id"],
-}
+    st.builds(protocol.Cancel, IDS),
+    st.builds(protocol.Feedback, IDS, st.sampled_from(get_args(protocol.FeedbackKind)), accepted_bytes=NUMBERS),
+    st.just(GetStatus()),
+)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -63,11 +47,10 @@ ANYTHING = st.recursive(
 
 @st.composite
 def messages(draw: st.DrawFn) -> dict[str, object]:
-    """A message with fields of the right types. Sometimes a field is missing, unexpected or of any other type."""
-    name = draw(st.sampled_from(list(TYPES)))
-    message: dict[str, object] = {"type": name, **{field: draw(FIELDS[field]) for field in TYPES[name]}}
+    """A message. Sometimes a field is missing, unexpected or of any other type."""
+    message: dict[str, object] = msgspec.to_builtins(draw(VALID))
     if draw(st.integers(0, 3)) == 0:
-        message[draw(st.sampled_from(list(FIELDS)))] = draw(ANYTHING)
+        message[draw(st.sampled_from(["id", "version", "liked", *message]))] = draw(ANYTHING)
     if draw(st.integers(0, 7)) == 0:
         message.pop(draw(st.sampled_from(list(message))))
     return message
@@ -96,23 +79,10 @@ FRAMES = st.one_of(
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The address of a service in a separate thread, which runs during all examples."""
-    found: list[str] = []
-    started, over = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with live() as (_, address):
-            found.append(address)
-            started.set()
-            await asyncio.to_thread(over.wait)
-
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent / "scripted"))
-        thread = threading.Thread(target=asyncio.run, args=(serve(),))
-        thread.start()
-        assert started.wait(30)
-        yield found[0]
-        over.set()
-        thread.join()
+        with portal.wrap_async_context_manager(live()) as (_, address):
+            yield address
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,6 +1,7 @@
 """The routes of the application, their OpenAPI 3.1 description, and what an unknown address is told."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -14,9 +15,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
-from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, Shape, endpoints, refusal
+from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, endpoints, refusal
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.table import PLAIN, SHAPES, Health, Plain
+from lacuna_server.http.shapes.table import PARAMETER, PLAIN, SHAPES, Health, Plain
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError
 
@@ -39,12 +40,38 @@ def document(version: str) -> dict[str, Any]:
     types += [OpenAiError, LlamaError, *(route.reply for route in PLAIN if route.reply is not None)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     named = dict(zip(map(repr, types), schemas, strict=True))
+
+    def any_of(kinds: Sequence[Any]) -> dict[str, Any]:
+        return {"anyOf": [named[repr(kind)] for kind in kinds]} if len(kinds) > 1 else named[repr(kinds[0])]
+
+    def json(*kinds: Any) -> dict[str, Any]:
+        return {"application/json": {"schema": any_of(kinds)}}
+
     paths: dict[str, Any] = {}
     for shape in SHAPES:
+        fault = json(LlamaError if shape.family == "llama" else OpenAiError)
+        chunk = {"type": "string", "contentMediaType": "application/json", "contentSchema": any_of(shape.chunks)}
+        data = {"anyOf": [chunk, {"const": "[DONE]"}]}  # the latter ends streams in OpenAI's format
+        event = {"type": "object", "properties": {"data": data}, "required": ["data"]}
+        answer = {
+            "description": "The answer; server-sent events where `stream` is true.",
+            "content": json(*shape.replies) | {"text/event-stream": {"schema": event}},
+        }
+        refusals = {code: {"description": text, "content": fault} for code, text in _REFUSALS.items()}
         for path in shape.paths:
-            paths[path] = {"post": _operation(shape, path, named)}
+            body = {"required": True, "content": json(shape.body)}
+            paths[path] = {"post": _operation(path, shape.summary, {"200": answer} | refusals, requestBody=body)}
     for route in PLAIN:
-        paths[route.path] = {"get": _plain(route, named)}
+        content = {"text/plain": {"schema": {"type": "string"}}} if route.reply is None else json(route.reply)
+        contents = {"404": json(OpenAiError), "503": json(Health)}
+        responses = {
+            code: {"description": text, "content": contents.get(code, content)} for code, text in route.statuses.items()
+        }
+        parameters = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+            for name in PARAMETER.findall(route.path)
+        ]
+        paths[route.path] = {"get": _operation(route.path, route.summary, responses, parameters=parameters)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lacuna", "version": version, "summary": "Fills gaps in code."},
@@ -54,52 +81,9 @@ def document(version: str) -> dict[str, Any]:
     }
 
 
-def _operation(shape: Shape[Any], path: str, named: dict[str, Any]) -> dict[str, Any]:
-    fault = named[repr(LlamaError if shape.family == "llama" else OpenAiError)]
-    return {
-        "operationId": path.strip("/").replace("/", "_"),
-        "summary": shape.summary,
-        "requestBody": {"required": True, "content": _json([named[repr(shape.body)]])},
-        "responses": {
-            "200": {
-                "description": "The answer; server-sent events where `stream` is true.",
-                "content": {
-                    **_json([named[repr(kind)] for kind in shape.replies]),
-                    "text/event-stream": {"schema": _event([named[repr(kind)] for kind in shape.chunks])},
-                },
-            },
-            **{code: {"description": text, "content": _json([fault])} for code, text in _REFUSALS.items()},
-        },
-    }
-
-
-def _event(schemas: Sequence[Any]) -> dict[str, Any]:
-    """Return the schema of a server-sent event: its data is JSON, or ``[DONE]`` at the end in OpenAI's format."""
-    json = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": list(schemas)}}
-    return {"type": "object", "properties": {"data": {"anyOf": [json, {"const": "[DONE]"}]}}, "required": ["data"]}
-
-
-def _plain(route: Plain, named: dict[str, Any]) -> dict[str, Any]:
-    content = {route.media_type: {"schema": {"type": "string"}}}
-    if route.reply is not None:
-        content = _json([named[repr(route.reply)]])
-    others = {"404": _json([named[repr(OpenAiError)]]), "503": _json([named[repr(Health)]])}
-    parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in route.parameters
-    ]
-    return {
-        "operationId": route.name,
-        "summary": route.summary,
-        "parameters": parameters,
-        "responses": {
-            code: {"description": text, "content": others.get(code, content)} for code, text in route.statuses.items()
-        },
-    }
-
-
-def _json(schemas: Sequence[Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}}}
+def _operation(path: str, summary: str, responses: dict[str, Any], **more: Any) -> dict[str, Any]:
+    name = re.sub(r"\W+", "_", path).strip("_")
+    return {"operationId": name, "summary": summary, "responses": responses, **more}
 
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
@@ -127,7 +111,8 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
         return Response(described, media_type="application/json")
 
     return [
-        *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
+        # A parameter may contain slashes.
+        *(Route(PARAMETER.sub(r"{\1:path}", plain.path), serve(plain)) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
         Route("/", play),
@@ -174,7 +159,8 @@ def _unknown(request: HTTPConnection) -> Response:
         return _fault(404, "unknown_url", f"there is no websocket at {shown}; connect to {websockets[0]}")
     if path in websockets:
         return _fault(404, "unknown_url", f"{shown} is a websocket: connect to it with ws://")
-    right = nearest(path, list(_addresses(request.app.routes)))
+    addresses = [route.path for route in request.app.routes if isinstance(route, Route) and "{" not in route.path]
+    right = nearest(path, [address for address in addresses if address != "/"])
     if not right:
         advice = "/openapi.json lists the addresses, and OpenAI's clients take the base address with /v1"
     elif right.startswith(f"{_BASE}/") and path.startswith(right.removeprefix(_BASE)):
@@ -198,13 +184,6 @@ async def failed(request: Request, error: Exception) -> Response:
 
 
 HANDLERS: Mapping[int | type[Exception], ExceptionHandler] = {404: unknown, 405: wrong_method, Exception: failed}
-
-
-def _addresses(routes: Sequence[BaseRoute]) -> Iterator[str]:
-    """Yield the paths of routes, but for the root and those with parameters."""
-    for route in routes:
-        if isinstance(route, Route) and route.path != "/" and "{" not in route.path:
-            yield route.path
 
 
 def _fault(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:

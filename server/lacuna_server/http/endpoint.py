@@ -7,7 +7,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -20,9 +20,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from lacuna_model.core.params import Snapshot
+from lacuna_model.core.params import AnswerChat, Snapshot
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange, event, final_lines
+from lacuna_server.http.shapes.answer import Answer, Body, Exchange, final_lines
 from lacuna_server.http.shapes.question import Asked, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
@@ -148,159 +148,138 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
     """Return the routes of one shape."""
 
     async def handle(request: Request) -> Response:
-        run = _Run(service, metrics, shape.name)
-        try:
-            body = await _body(request, service.config.body_timeout_s)
-            async with service.turns.turn(trusted=request.state.trusted):
-                # In a thread: a body may be long, and decoding it would block the event loop.
-                exchange = await asyncio.to_thread(shape.read, body, service.config.model)
-            ticket = run.ask(exchange, request)
-            if exchange.stream:
-                steps = _steps(exchange, ticket)
-                begun = await _while_connected(request, _begun(steps))
-                return EventStream(run.stream(exchange, _resumed(begun, steps), shape.family))
-            return _json(exchange.reply(await _while_connected(request, run.answer(exchange, ticket))))
-        except ServiceError as error:
-            run.ended(error.code)
-            refused(error, shape.name)
-            if error.code == "model_failed":
-                service.retry()
-            return refusal(error, shape.family)
+        return await _Run(service, metrics, shape, request).response()
 
     return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]
 
 
 class _Run:
-    """One running request, which is counted in the metrics when it ends."""
+    """One request, which is counted in the metrics when it ends."""
 
-    def __init__(self, service: Service, metrics: Metrics, shape: str) -> None:
+    def __init__(self, service: Service, metrics: Metrics, shape: Shape[Any], request: Request) -> None:
         self._service = service
         self._metrics = metrics
         self._shape = shape
+        self._request = request
+        self._trusted: bool = request.state.trusted
         self._began = time.monotonic()
         self._over = False
 
-    def ask(self, exchange: Exchange, request: Request) -> Ticket | None:
-        """Submit a request and return its ticket; None where the answer is known. Raises ServiceError if refused."""
+    async def response(self) -> Response:
+        """Return the answer, or the refusal."""
+        try:
+            body = await _body(self._request, self._service.config.body_timeout_s)
+            async with self._service.turns.turn(trusted=self._trusted):
+                # In a thread: a body may be long, and decoding it would block the event loop.
+                exchange = await asyncio.to_thread(self._shape.read, body, self._service.config.model)
+            if exchange.stream:
+                events = self._events(exchange)
+                return EventStream(await _while_connected(self._request, anext(events)), events)
+            reply = exchange.reply(await _while_connected(self._request, self._answer(exchange)))
+            self._ended("ok")
+            return Response(msgspec.json.encode(reply), media_type="application/json")
+        except ServiceError as error:
+            self._refused(error)
+            if error.code == "model_failed":
+                self._service.retry()
+            return refusal(error, self._shape.family)
+
+    async def _answer(self, exchange: Exchange) -> Answer:
+        *_, last = [step async for step in self._steps(exchange)]
+        assert isinstance(last, Answer)
+        return last
+
+    async def _events(self, exchange: Exchange) -> AsyncGenerator[bytes]:
+        """Yield the answer as server-sent events; a refusal is one of them, unless it is raised before the first."""
+        streamed = False
+        try:
+            async with aclosing(self._steps(exchange)) as steps:
+                async for step in steps:
+                    for chunk in exchange.last(step) if isinstance(step, Answer) else exchange.chunks(step):
+                        streamed = True
+                        yield event(chunk)
+            self._ended("ok")
+            yield exchange.style.end
+        except ServiceError as error:
+            self._refused(error)
+            if not streamed:
+                raise
+            yield event(refusal_body(error, self._shape.family))
+        finally:
+            self._ended("cancelled")
+
+    async def _steps(self, exchange: Exchange) -> AsyncGenerator[Snapshot | Answer]:
+        """Yield every snapshot, then the answer. Cancel the request when the iteration ends early."""
         if exchange.ready is not None:
-            return None
-        asked = exchange.question.request()
-        limit = self._service.config.max_document_bytes
+            yield exchange.ready
+            return
+        question, patience_until = exchange.question, math.inf
+        ticket = self._submit(exchange)
+        try:
+            async for step in ticket.events():
+                if isinstance(step, Snapshot):
+                    if patience_until == math.inf and question.patience_ms is not None:
+                        patience_until = time.monotonic() + question.patience_ms / 1e3
+                    yield step
+                    if stopped := Answer.stopped(question, step):
+                        yield stopped
+                        return
+                    if time.monotonic() >= patience_until and final_lines(step):
+                        yield Answer.so_far(question, step)
+                        return
+            yield Answer.of(question, await ticket.result())
+        except ServiceError as error:
+            if question.form is not None and str(error).startswith(("json_schema", "regex")):
+                why = str(error).removeprefix("json_schema is ")
+                raise FieldError(question.form.field, why) from None  # as the client calls it
+            raise
+        finally:
+            ticket.cancel()
+
+    def _submit(self, exchange: Exchange) -> Ticket:
+        """Submit the request and return its ticket. Raises ServiceError if refused."""
+        asked, limit = exchange.question.request, self._service.config.max_document_bytes
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
-        address = request.client.host if request.client else ""
+        address = self._request.client.host if self._request.client else ""
         return self._service.model.submit(
             Submission(
                 asked,
-                session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
+                session=f"http {self._trusted} {address} {self._request.headers.get('user-agent', '')[:80]}",
                 # A chat has a context of its own, and suggestions need not wait for its end.
-                document=CHATS if exchange.question.chat else asked.path,
+                document=CHATS if isinstance(asked.task, AnswerChat) else asked.path,
                 snapshots=exchange.stream or exchange.question.ends_early,
-                preferred=request.state.trusted,
+                preferred=self._trusted,
             )
         )
 
-    async def answer(self, exchange: Exchange, ticket: Ticket | None) -> Answer:
-        """Return the whole answer."""
-        async with aclosing(_steps(exchange, ticket)) as steps:
-            async for step in steps:
-                if isinstance(step, Answer):
-                    self.ended("ok")
-                    return step
-        raise AssertionError("the last step is the answer")
+    def _refused(self, error: ServiceError) -> None:
+        if not self._over:
+            refused(error, self._shape.name)
+        self._ended(error.code)
 
-    async def stream(
-        self, exchange: Exchange, steps: AsyncGenerator[Snapshot | Answer], family: Family
-    ) -> AsyncGenerator[bytes]:
-        """Yield the answer as server-sent events; a refusal halfway is one of them."""
-        try:
-            async with aclosing(steps):
-                async for step in steps:
-                    if isinstance(step, Answer):
-                        for chunk in exchange.last(step):
-                            yield event(chunk)
-                        self.ended("ok")
-                    # The best of several, and whether an answer has its form, is only known at the end.
-                    elif exchange.question.candidates == 1 and exchange.question.form is None:
-                        for chunk in exchange.chunks(step):
-                            yield event(chunk)
-            yield exchange.end
-        except ServiceError as error:
-            self.ended(error.code)
-            refused(error, self._shape)
-            yield event(refusal_body(error, family))
-        finally:
-            self.ended("cancelled")
-
-    def ended(self, outcome: str) -> None:
+    def _ended(self, outcome: str) -> None:
         """Count the request, once."""
         if not self._over:
             self._over = True
-            self._metrics.answered(self._shape, outcome, time.monotonic() - self._began)
+            self._metrics.answered(self._shape.name, outcome, time.monotonic() - self._began)
 
 
-async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Snapshot | Answer]:
-    """Yield every snapshot, then the answer. Cancel the request when the iteration ends early."""
-    if ticket is None:
-        assert exchange.ready is not None
-        yield exchange.ready
-        return
-    question, patience_until = exchange.question, math.inf
-    try:
-        async for step in ticket.events():
-            if isinstance(step, Snapshot):
-                if patience_until == math.inf and question.patience_ms is not None:
-                    patience_until = time.monotonic() + question.patience_ms / 1e3
-                yield step
-                if stopped := Answer.stopped(question, step):
-                    yield stopped
-                    return
-                if time.monotonic() >= patience_until and final_lines(step):
-                    yield Answer.so_far(question, step)
-                    return
-        yield Answer.of(question, await ticket.result())
-    except ServiceError as error:
-        if question.form is not None and str(error).startswith(("json_schema", "regex")):
-            why = str(error).removeprefix("json_schema is ")
-            raise FieldError(question.form.field, why) from None  # as the client calls it
-        raise
-    finally:
-        ticket.cancel()
-
-
-async def _begun(steps: AsyncGenerator[Snapshot | Answer]) -> list[Snapshot | Answer]:
-    """Return the steps up to the first in which the model writes: a request that is refused before has a status."""
-    begun = []
-    async for step in steps:
-        begun.append(step)
-        if isinstance(step, Answer) or step.step:
-            break
-    return begun
-
-
-async def _resumed(
-    begun: list[Snapshot | Answer], steps: AsyncGenerator[Snapshot | Answer]
-) -> AsyncGenerator[Snapshot | Answer]:
-    """Yield the steps that have begun, then the others."""
-    async with aclosing(steps):
-        for step in begun:
-            yield step
-        async for step in steps:
-            yield step
-
-
-async def _one_by_one(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def _one_by_one(first: bytes, events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield the events, with pauses in which asyncio can notice a closed connection; it logs every write after that."""
+    yield first
+    await asyncio.sleep(0)
     async for one in events:
         yield one
         await asyncio.sleep(0)
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events; the generator is closed with the connection."""
+    """Server-sent events, of which the first is there; the generator is closed with the connection."""
 
-    def __init__(self, events: AsyncGenerator[bytes]) -> None:
-        super().__init__(_one_by_one(events), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    def __init__(self, first: bytes, events: AsyncGenerator[bytes]) -> None:
+        content = _one_by_one(first, events)
+        super().__init__(content, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -322,7 +301,12 @@ async def _body(request: Request, timeout_s: float) -> bytes:
         raise ServiceError("cancelled", "the client disconnected") from None
 
 
-async def _while_connected(request: Request, answer: Coroutine[None, None, T]) -> T:
+def event(body: Body) -> bytes:
+    """Encode one server-sent event. The JSON has no spaces: llama.vim looks for ``"content":"`` in the raw text."""
+    return b"data: " + msgspec.json.encode(body) + b"\n\n"
+
+
+async def _while_connected(request: Request, answer: Awaitable[T]) -> T:
     """Return what is awaited. Raises ServiceError ``cancelled`` where the client leaves before."""
     tasks = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
@@ -339,7 +323,3 @@ async def _while_connected(request: Request, answer: Coroutine[None, None, T]) -
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _json(body: Body) -> Response:
-    return Response(msgspec.json.encode(body), media_type="application/json")

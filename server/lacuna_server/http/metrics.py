@@ -1,6 +1,6 @@
 """Metrics for Prometheus: requests are counted when they end, the service's own counts are read at each scrape."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -34,7 +34,7 @@ class Metrics:
         self._tokens = Counter("lacuna_fill_tokens", "Tokens of delivered fills", registry=registry)
         self._context = Counter("lacuna_context_tokens", "Tokens of the contexts read", registry=registry)
         self._cached = Counter("lacuna_context_cached_tokens", "Those that came from the cache", registry=registry)
-        registry.register(_ServiceCounts(service))
+        registry.register(Collected(lambda: _of_service(service)))
         service.model.observers.append(self._filled)
 
     def answered(self, shape: str, outcome: str, seconds: float) -> None:
@@ -58,27 +58,32 @@ class Metrics:
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
 
-class _ServiceCounts(Collector):
-    """Reads the counts of the service at each scrape, so that they are kept in one place only."""
+class Collected(Collector):
+    """Metrics that are read at each scrape, so that they are kept in one place only."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of load, sessions, crashes and feedback."""
-        status = self._service.status()
-        for name, value, help_text in (
-            ("queued", status.queued, "Requests that wait"),
-            ("running", status.running, "Requests that run"),
-            ("sessions", status.sessions, "Websocket sessions"),
-            ("documents", status.documents, "Documents that sessions have open"),
-            ("model_ready", status.state == "ready", "Whether the model is loaded"),
-            ("uptime_seconds", status.uptime_s, "Since the service began"),
-        ):
-            yield GaugeMetricFamily(f"lacuna_{name}", help_text, value=float(value))
-        restarts = "How often the model process was started again"
-        yield CounterMetricFamily("lacuna_worker_restarts", restarts, status.restarts)
-        feedback = CounterMetricFamily("lacuna_feedback", "What became of fills", labels=["kind"])
-        for kind, count in self._service.feedback.items():
-            feedback.add_metric([kind], count)
-        yield feedback
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics of now."""
+        return self._collect()
+
+
+def _of_service(service: Service) -> Iterator[Metric]:
+    """Yield the metrics of load, sessions, crashes and feedback."""
+    status = service.status()
+    for name, value, help_text in (
+        ("queued", status.queued, "Requests that wait"),
+        ("running", status.running, "Requests that run"),
+        ("sessions", status.sessions, "Websocket sessions"),
+        ("documents", status.documents, "Documents that sessions have open"),
+        ("model_ready", status.state == "ready", "Whether the model is loaded"),
+        ("uptime_seconds", status.uptime_s, "Since the service began"),
+    ):
+        yield GaugeMetricFamily(f"lacuna_{name}", help_text, value=float(value))
+    restarts = "How often the model process was started again"
+    yield CounterMetricFamily("lacuna_worker_restarts", restarts, status.restarts)
+    feedback = CounterMetricFamily("lacuna_feedback", "What became of fills", labels=["kind"])
+    for kind, count in service.feedback.items():
+        feedback.add_metric([kind], count)
+    yield feedback

@@ -6,7 +6,6 @@ share. Half of it is for own clients: strangers who begin messages and do not en
 """
 
 import asyncio
-from collections import OrderedDict
 from contextvars import ContextVar
 from typing import Any
 
@@ -32,15 +31,46 @@ MAX_UNREAD_PONGS = 100
 MAX_FRAGMENTS = 4096
 
 
+class Connections:
+    """All open connections, at most ``most``, of which ``own_first`` serves the own ones first.
+
+    The next request has to arrive within ``silent_s`` seconds, from the connection on or from its first byte on
+    (0: any).
+    """
+
+    def __init__(self, most: int, own_first: OwnFirst, *, silent_s: float = 0.0) -> None:
+        self.own_first = own_first
+        self.silent_s = silent_s
+        self.strangers: dict[Connection, None] = {}  # the oldest one comes first
+        self.own: set[Connection] = set()
+        self._most = most
+
+    def add(self, transport: asyncio.BaseTransport) -> "Connection":
+        """Return a new connection, for which the oldest one of a stranger is closed if there are too many.
+
+        Where all others are own ones, that is the new one itself.
+        """
+        added = Connection(self, transport)
+        if len(self.strangers) + len(self.own) > self._most:
+            next(iter(self.strangers), added).abort()
+        return added
+
+
 class Connection:
     """An open connection, or one that has been counted out; ``is_own``: that of an own client."""
 
-    def __init__(self, connections: "Connections", transport: asyncio.BaseTransport) -> None:
+    def __init__(self, connections: Connections, transport: asyncio.BaseTransport) -> None:
         self._connections = connections
         self._transport = transport
-        self.descriptor: int = transport.get_extra_info("socket").fileno()
-        self.is_own = False
+        self._descriptor: int = transport.get_extra_info("socket").fileno()
         self._silence: asyncio.TimerHandle | None = None
+        self.is_own = False
+        connections.strangers[self] = None
+        if is_private(transport.get_extra_info("socket")):
+            self.trust()
+        else:
+            connections.own_first.set_apart(self._descriptor)
+            self._read_at_most(READ_AT_ONCE)
 
     def waits(self) -> None:
         """Begin to wait for a request, if it does not wait already."""
@@ -53,13 +83,14 @@ class Connection:
             self._silence.cancel()
             self._silence = None
 
-    def read_at_most(self, num_bytes: int) -> None:
-        """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""
-        self._transport.max_size = num_bytes  # type: ignore[attr-defined]  # its transports of sockets have it
-
     def trust(self) -> None:
         """Keep the connection and serve it first, since its client has sent the token or uses the private socket."""
-        self._connections.trust(self)
+        if self in self._connections.strangers:
+            del self._connections.strangers[self]
+            self._connections.own.add(self)
+            self.is_own = True
+            self._connections.own_first.prefer(self._descriptor)
+            self._read_at_most(OWN_READ_AT_ONCE)
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -68,78 +99,25 @@ class Connection:
             self._transport.abort()
 
     def ended(self) -> None:
-        """Note that the connection is closed."""
+        """Count the connection out: it is closed."""
         self.asked()
-        self._connections.forget(self)
+        if self in self._connections.own or self in self._connections.strangers:
+            self._connections.own_first.forget(self._descriptor)
+        self._connections.strangers.pop(self, None)
+        self._connections.own.discard(self)
+
+    def _read_at_most(self, num_bytes: int) -> None:
+        """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""
+        self._transport.max_size = num_bytes  # type: ignore[attr-defined]  # its transports of sockets have it
 
 
-class Connections:
-    """All open connections, at most ``most``, of which ``own_first`` serves the own ones first.
-
-    The next request has to arrive within ``silent_s`` seconds, from the connection on or from its first byte on
-    (0: any).
-    """
-
-    def __init__(self, most: int, own_first: OwnFirst, *, silent_s: float = 0.0) -> None:
-        self.silent_s = silent_s
-        self._most = most
-        self._own_first = own_first
-        self._strangers: OrderedDict[Connection, None] = OrderedDict()
-        self._own: set[Connection] = set()
-
-    def __len__(self) -> int:
-        return len(self._strangers) + len(self._own)
-
-    def add(self, transport: asyncio.BaseTransport) -> Connection:
-        """Return a new connection, for which the oldest one of a stranger is closed if there are too many.
-
-        Where all others are own ones, that is the new one itself.
-        """
-        added = Connection(self, transport)
-        self._strangers[added] = None
-        if is_private(transport.get_extra_info("socket")):
-            added.trust()
-        else:
-            self._own_first.set_apart(added.descriptor)
-            added.read_at_most(READ_AT_ONCE)
-        if len(self) > self._most:
-            next(iter(self._strangers), added).abort()
-        return added
-
-    def trust(self, connection: Connection) -> None:
-        """Keep a connection and serve it first, since it is an own client's."""
-        if connection in self._strangers:
-            del self._strangers[connection]
-            self._own.add(connection)
-            connection.is_own = True
-            self._own_first.prefer(connection.descriptor)
-            connection.read_at_most(OWN_READ_AT_ONCE)
-
-    def forget(self, connection: Connection) -> None:
-        """Count a connection out."""
-        if connection in self._own or connection in self._strangers:
-            self._own_first.forget(connection.descriptor)
-        self._strangers.pop(connection, None)
-        self._own.discard(connection)
-
-
-# The connection of the present request.
-_PRESENT: ContextVar[Connection | None] = ContextVar("connection", default=None)
-
-
-def begin(connection: Connection) -> None:
-    """Note for the tasks that are started from here on whose request they answer."""
-    _PRESENT.set(connection)
-
-
-def present() -> Connection | None:
-    """Return the connection of the present request, None where connections are not counted."""
-    return _PRESENT.get()
+# The connection of the request that a task answers, and those that it starts; None where connections are not counted.
+PRESENT: ContextVar[Connection | None] = ContextVar("connection", default=None)
 
 
 def trust() -> None:
     """Keep the connection of the present request, since its client has sent the token."""
-    if (connection := _PRESENT.get()) is not None:
+    if (connection := PRESENT.get()) is not None:
         connection.trust()
 
 
@@ -179,7 +157,7 @@ class Bodies:
 
         async def taken() -> Message:
             message = await receive()
-            _take(share, len(message.get("body", b"")), present())
+            _take(share, len(message.get("body", b"")), PRESENT.get())
             return message
 
         try:
@@ -202,7 +180,7 @@ def http_protocol(connections: Connections) -> type[asyncio.Protocol]:
             self._connection.waits()
 
         def data_received(self, data: bytes) -> None:
-            begin(self._connection)
+            PRESENT.set(self._connection)
             super().data_received(data)
             upgraded = self.transport.get_protocol() is not self
             if upgraded or (self.cycle is not None and not self.cycle.response_complete):
@@ -229,7 +207,7 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
             super().__init__(*args, **options)
             self._share = pool.share()
             self._num_pongs = 0
-            self._connection = present()
+            self._connection = PRESENT.get()
 
         def data_received(self, data: bytes) -> None:
             try:

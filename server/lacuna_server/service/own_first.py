@@ -181,13 +181,9 @@ class OwnFirst(BaseSelector):
         """Change what is wanted of a descriptor."""
         return self._of(fileobj).modify(fileobj, events, data)
 
-    def get_key(self, fileobj: "FileDescriptorLike") -> SelectorKey:
-        """Return the key of a descriptor. Raises KeyError where it is not registered."""
-        return self._of(fileobj).get_key(fileobj)
-
     def get_map(self) -> "Mapping[FileDescriptorLike, SelectorKey]":
         """Return the keys of all that is registered."""
-        return ChainMap(dict(self._own.get_map()), dict(self._strangers.get_map()))
+        return ChainMap(self._own.get_map(), self._strangers.get_map())  # type: ignore[arg-type]  # read only
 
     def close(self) -> None:
         """Close both selectors."""

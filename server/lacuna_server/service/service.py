@@ -3,31 +3,23 @@
 import asyncio
 import time
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig, is_loopback
-from lacuna_server.wire.documents import RETRY_MS, Documents, Pool
+from lacuna_server.wire.documents import RETRY_MS, Pool
 from lacuna_server.wire.protocol import Feedback, ServiceError, Status
-from lacuna_server.worker.process import Model, OwnModel
+from lacuna_server.worker.process import OwnModel
+from lacuna_server.worker.tickets import Model
+
+if TYPE_CHECKING:
+    from lacuna_server.service.websocket import Conversation
 
 # One of so many sessions is for clients that send the token.
 RESERVED = 8
-
-
-class Session(Protocol):
-    """The websocket of a client; it is ``greeted`` once the client has said hello."""
-
-    trusted: bool
-    greeted: bool
-    documents: Documents
-
-    def leave(self, reason: str) -> None:
-        """Say goodbye and close, once the running requests have ended."""
-        ...
 
 
 log = structlog.get_logger(__name__)
@@ -49,7 +41,7 @@ class Service:
         # For documents, requests and answers; the other half of the bytes is for incomplete messages.
         self.pool = Pool(config.max_held_bytes // 2)
         self.turns = Turns()
-        self.sessions: set[Session] = set()
+        self.sessions: set[Conversation] = set()
         self.feedback: Counter[str] = Counter()
         self._started = self._active = time.monotonic()
 

@@ -3,7 +3,6 @@
 import asyncio
 import importlib.metadata
 import secrets
-from collections import deque
 from typing import NamedTuple
 
 import structlog
@@ -53,19 +52,16 @@ class Outbox:
     """Outgoing messages of one connection, encoded for its subprotocol.
 
     None is dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes true and
-    the connection has to end. Who has news that later ones replace waits for ``idle`` before.
+    the connection has to end. Who has news that later ones replace waits until it is ``idle`` before.
     """
 
     def __init__(self, subprotocol: str, max_bytes: int, share: Share) -> None:
         self._share = share
         self._has_room = True
-        self._being_sent = 0
         self._subprotocol = subprotocol
         self._max_bytes = max_bytes
-        self._frames: deque[str | bytes] = deque()
+        self._frames: asyncio.Queue[str | bytes] = asyncio.Queue()
         self._num_bytes = 0
-        self._changed = asyncio.Event()
-        self.idle = asyncio.Event()
 
     @property
     def full(self) -> bool:
@@ -75,15 +71,17 @@ class Outbox:
     @property
     def empty(self) -> bool:
         """Whether no message waits."""
-        return not self._frames
+        return self._frames.empty()
+
+    async def idle(self) -> None:
+        """Wait until every message is sent."""
+        await self._frames.join()
 
     def put(self, message: ServerMessage) -> None:
         """Add a message."""
         frame = protocol.encode(message, self._subprotocol)
-        self._frames.append(frame)
+        self._frames.put_nowait(frame)
         self._num_bytes += len(frame)
-        self.idle.clear()
-        self._changed.set()
         if self._has_room:
             try:
                 self._share.take(len(frame))
@@ -91,23 +89,19 @@ class Outbox:
                 self.close()
 
     async def take(self) -> str | bytes:
-        """Wait for the next frame and return it. The caller has sent the previous frame by then."""
-        self._share.take(-self._being_sent)
-        self._being_sent = 0
-        while not self._frames:
-            self.idle.set()
-            self._changed.clear()
-            await self._changed.wait()
-        frame = self._frames.popleft()
+        """Wait for the next frame and return it; ``sent`` has to follow."""
+        return await self._frames.get()
+
+    def sent(self, frame: str | bytes) -> None:
+        """Note that a frame is sent."""
+        self._frames.task_done()
         self._num_bytes -= len(frame)
         if self._has_room:
-            self._being_sent = len(frame)
-        return frame
+            self._share.take(-len(frame))
 
     def close(self) -> None:
         """Give the share back, and take nothing of it from now on."""
         self._has_room = False
-        self._being_sent = 0
         self._share.give_back()
 
 
@@ -177,6 +171,7 @@ class Conversation:
                 await (
                     self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
                 )
+            self._outbox.sent(frame)
             await asyncio.sleep(0)  # lets asyncio notice a closed connection; it logs every write after that
         await self._websocket.close(NORMAL)
 
@@ -201,20 +196,13 @@ class Conversation:
             try:
                 message = protocol.decode_client(frame)
             except ServiceError as error:
-                return self._refuse_unread(error, protocol.addressed(frame))
+                return self._refuse(error, protocol.addressed(frame))
             if not self.greeted:
                 return self._greet(message)
             try:
                 self._serve(message)
             except ServiceError as error:
-                if isinstance(message, Change | Open):  # after a missed change the text is not the client's
-                    self.documents.close(message.uri)
                 self._refuse(error, message)
-
-    def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
-        if about.type in ("change", "open"):  # the service has missed this text
-            self.documents.close(about.uri)
-        self._refuse(error, about)
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
@@ -289,7 +277,7 @@ class Conversation:
         """Send what becomes of a request, up to its one answer."""
         try:
             async for event in ticket.events():
-                await self._outbox.idle.wait()  # a slow reader gets the latest event of each kind
+                await self._outbox.idle()  # a slow reader gets the latest event of each kind
                 if isinstance(event, Snapshot):
                     self._send(Step(message.id, event))
                 else:
@@ -326,8 +314,11 @@ class Conversation:
         )
 
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
-        refused(error, getattr(message, "type", "") or type(message).__name__.lower())
+        kind = getattr(message, "type", "") or type(message).__name__.lower()
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
+        refused(error, kind)
+        if kind in ("change", "open"):  # the service has missed this text
+            self.documents.close(uri)
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
 
 

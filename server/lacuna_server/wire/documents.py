@@ -107,22 +107,15 @@ class Documents:
     def change(self, change: Change) -> None:
         """Apply a change.
 
-        A change that cannot be applied closes the document, because its text no longer agrees with the client's; the
-        client has to open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``,
-        ``too_large`` or ``overloaded``.
+        Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``, ``too_large`` or ``overloaded``:
+        then the text is not the client's any more, and the document has to be closed.
         """
         document = self._find(change.uri)
-        before = document.num_bytes
-        try:
-            if change.version <= document.version:
-                raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
-            document.text = self.edited(document, change.edits)
-            self._share.take(document.num_bytes - before)
-        except ServiceError:
-            del self._documents[change.uri]
-            self._share.take(-before)
-            raise
-        document.version = change.version
+        if change.version <= document.version:
+            raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
+        text = self.edited(document, change.edits)
+        self._share.take(len(text) - len(document.text))
+        document.text, document.version = text, change.version
 
     def edited(self, document: ServiceDocument, edits: Sequence[Edit]) -> bytearray:
         """Return the text of a document after edits, which it keeps nothing of.

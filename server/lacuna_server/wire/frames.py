@@ -110,35 +110,32 @@ class Stepped(Frame, frozen=True):
     snapshot: Snapshot | None
 
 
-class Done(Frame, frozen=True):
-    """A request has its result, after ``busy_s`` seconds of work and ``steps`` steps."""
+class Ended(Frame, frozen=True):
+    """A request has ended, after ``busy_s`` seconds of work and ``steps`` steps."""
 
     id: int
     busy_s: float
     steps: int
+
+
+class Done(Ended, frozen=True):
+    """A request has its result."""
+
     result: InfillResult
 
 
-class Refused(Frame, frozen=True):
+class Refused(Ended, frozen=True):
     """A request failed, because it is invalid or the engine failed."""
 
-    id: int
-    busy_s: float
-    steps: int
     code: ErrorCode
     message: str
 
 
-class Stopped(Frame, frozen=True):
+class Stopped(Ended, frozen=True):
     """A request was stopped, as ``Stop`` asked."""
 
-    id: int
-    busy_s: float
-    steps: int
 
-
-Ending = Done | Refused | Stopped
-FromWorker = Loading | Ready | Failed | Stepped | Ending
+FromWorker = Loading | Ready | Failed | Stepped | Done | Refused | Stopped
 
 TO_WORKER: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 FROM_WORKER: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)

@@ -354,7 +354,11 @@ def decode_leniently(data: bytes, kind: type[T]) -> T:
     try:
         return _whole_floats(data, kind)
     except msgspec.DecodeError as error:
-        if isinstance(error, msgspec.ValidationError) or (mended := _mended(data)) == data:
+        if isinstance(error, msgspec.ValidationError):
+            raise
+        # Every half of a surrogate pair becomes U+FFFD.
+        mended = _HALVES.sub(lambda found: found[1] or rb"\ufffd" * (len(found[0]) // 6), data, MAX_PIECES)
+        if mended == data:
             raise
     return _whole_floats(mended, kind)
 
@@ -366,8 +370,3 @@ def _whole_floats(data: bytes, kind: type[T]) -> T:
         if "got `float`" not in str(error):
             raise
     return msgspec.json.decode(data, type=kind, strict=False)
-
-
-def _mended(data: bytes) -> bytes:
-    """Replace every half of a surrogate pair in JSON by U+FFFD."""
-    return _HALVES.sub(lambda found: found[1] or rb"\ufffd" * (len(found[0]) // 6), data, MAX_PIECES)

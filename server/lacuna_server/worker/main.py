@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+import msgspec
+
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import machine
@@ -56,17 +58,9 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
     from lacuna_model.engine import Engine
 
     report(0.4, f"loading {setup.model}")
-    return Engine.load(
-        setup.model,
-        threads=setup.threads,
-        device=setup.device,
-        draft_model=setup.draft_model,
-        backend=setup.backend,
-        libllama=setup.libllama,
-        cache_bytes=setup.cache_bytes,
-        window=setup.window,
-        keys_and_values=setup.keys_and_values,
-    )
+    settings = msgspec.structs.asdict(setup)
+    del settings["engine"], settings["log_code"]
+    return Engine.load(settings.pop("model"), **settings)
 
 
 @dataclass(slots=True)
@@ -134,7 +128,10 @@ class Worker:
                     stream = self._engine.stream(submission.request, document="\0".join(submission.key))
                     self._turns.append(Work(id, submission, stream))
                 case Stop(id=id):
-                    self._stop(id)
+                    for work in [work for work in self._turns if work.id == id]:
+                        self._turns.remove(work)
+                        work.stream.close()
+                        self._send(Stopped(id, work.busy_s, work.steps))
 
     def _await(self) -> bytes | None:
         """Wait for a message while no request runs; after ``IDLE_S`` seconds give free memory back to the system."""
@@ -143,14 +140,6 @@ class Worker:
         except queue.Empty:
             machine.give_back_freed()
             return self._inbox.get()
-
-    def _stop(self, id: int) -> None:
-        for work in self._turns:
-            if work.id == id:
-                self._turns.remove(work)
-                work.stream.close()
-                self._send(Stopped(id, work.busy_s, work.steps))
-                return
 
     def _step(self, work: Work) -> None:
         began = time.monotonic()
@@ -171,23 +160,26 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.submission.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
-        elif machine.ran_out(ending):
-            message = "the memory of the machine did not suffice for this request; the model is started again"
-            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
-            self._log(ending)
-            raise ending  # what was allocated is in no known state
-        elif isinstance(ending, LacunaError):  # it says in one line what it is about
-            code: ErrorCode = "bad_request" if isinstance(ending, RequestError) else "internal"
-            self._send(Refused(work.id, work.busy_s, work.steps, code, str(ending)))
         else:
-            message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
-            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
-            self._log(ending)
+            self._send(Refused(work.id, work.busy_s, work.steps, *_reason(ending)))
+            if machine.ran_out(ending) or not isinstance(ending, LacunaError):
+                self._log(ending)
+            if machine.ran_out(ending):
+                raise ending  # what was allocated is in no known state
 
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
         words = str(error) if self._log_code else "(set log_code to see its message)"
         print(f"{traced(error)}: {words}", file=sys.stderr, flush=True)
+
+
+def _reason(error: Exception) -> tuple[ErrorCode, str]:
+    """Return the code and the line that a client is told of an error."""
+    if machine.ran_out(error):
+        return "internal", "the memory of the machine did not suffice for this request; the model is started again"
+    if isinstance(error, LacunaError):  # it says in one line what it is about
+        return "bad_request" if isinstance(error, RequestError) else "internal", str(error)
+    return "internal", f"the engine failed with {type(error).__name__}; the service's log has the details"
 
 
 def main() -> None:

@@ -5,20 +5,18 @@ The process is started again after a crash, and where it hangs.
 
 import asyncio
 import contextlib
+import math
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Failed, Ready, Setup, Submission, ToWorker
-from lacuna_server.wire.protocol import Status
+from lacuna_server.wire.frames import Failed, Ready, Setup, ToWorker
 from lacuna_server.worker.scheduler import Scheduler
-from lacuna_server.worker.tickets import Finished, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -51,24 +49,21 @@ class Pauses(NamedTuple):
 PAUSES = Pauses()
 
 
-class WorkerProcess:
-    """Keeps one model worker running until it is stopped."""
+class OwnModel(Scheduler):
+    """The model of this machine, in one worker process that is kept running until it is stopped."""
 
-    def __init__(
-        self, setup: Setup, listener: Scheduler, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
-    ) -> None:
-        """A process that sends nothing for ``load_timeout_s`` seconds while it loads is killed (0: never)."""
-        self._setup = setup
-        self._listener = listener
-        self._load_timeout_s = load_timeout_s
+    reads_workspaces = True
+
+    def __init__(self, config: ServerConfig, *, pauses: Pauses = PAUSES) -> None:
+        super().__init__(config, self.send)
         self._pauses = pauses
         self._process: asyncio.subprocess.Process | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._ready_since: float | None = None
         self._was_ready = False
         self._num_ends = 0  # since the last process that was ready for ``calm_s``
         self._next_start = 0.0
-        self.last_heard = time.monotonic()
+        self._last_heard = time.monotonic()
 
     @property
     def pid(self) -> int | None:
@@ -76,8 +71,14 @@ class WorkerProcess:
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
-        """Start the process and keep one running."""
-        self._task = asyncio.create_task(self._keep_running())
+        """Start the process, keep one running, and watch it."""
+        self._tasks = [asyncio.create_task(self._keep_running()), asyncio.create_task(self._watch())]
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded."""
+        if self.status().state == "failed":
+            self._tell("loading", 0.0)
+            self._tasks[0] = asyncio.create_task(self._keep_running())
 
     def send(self, message: ToWorker) -> None:
         """Send a message to the process. If it has just ended the message is lost, and ``crashed`` follows."""
@@ -93,13 +94,22 @@ class WorkerProcess:
 
     async def stop(self) -> None:
         """End the process for good."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._process is not None:  # the cancellation may have met the end of a process that was not waited for yet
             self.kill()
             await self._process.wait()
+
+    async def _watch(self) -> None:
+        """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            begun = [ticket.started or 0.0 for ticket in self._running.values()]
+            silent_s = time.monotonic() - max(self._last_heard, min(begun, default=math.inf))
+            if silent_s > self._config.worker_timeout_s > 0:
+                self.kill()
+                log.error("worker_stuck", silent_s=round(silent_s, 1))
 
     async def _keep_running(self) -> None:
         failed_starts = 0
@@ -113,21 +123,23 @@ class WorkerProcess:
                 ended = f"the model process ended with code {code}{SIGNALS.get(code or 0, '')}"
                 detail = NO_MEMORY if code == frames.NO_MEMORY else ended
             except TimeoutError:
-                detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
+                detail = (
+                    f"the model process sent nothing for {self._config.load_timeout_s:g} s while it loaded the model"
+                )
             except OSError as error:
                 detail, fault = f"the model process cannot be started: {error.strerror or error}", error
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
                 detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()
             if isinstance(last, Failed):
-                return self._listener.failed(f"{last.message}; {GONE}" if self._was_ready else last.message)
+                return self.failed(f"{last.message}; {GONE}" if self._was_ready else last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS:
                 advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
                 tries = f"{failed_starts} times in a row"
-                return self._listener.failed(f"{detail} while it loaded the model, {tries}{advice}")
+                return self.failed(f"{detail} while it loaded the model, {tries}{advice}")
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
-            self._listener.crashed(detail, again)
+            self.crashed(detail, again)
             log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
 
     def _pause(self) -> float:
@@ -157,17 +169,21 @@ class WorkerProcess:
         )
         last: Ready | Failed | None = None
         try:
-            self.send(self._setup)
+            self.send(msgspec.convert(self._config, Setup, from_attributes=True))
             assert process.stdout is not None
-            while (body := await self._receive(process.stdout, loading=last is None)) is not None:
-                self.last_heard = time.monotonic()
+            while True:
+                async with asyncio.timeout(self._config.load_timeout_s or None if last is None else None):
+                    body = await frames.receive(process.stdout)
+                if body is None:
+                    break
+                self._last_heard = time.monotonic()
                 message = frames.FROM_WORKER.decode(body)
                 if isinstance(message, Ready | Failed):
                     last = message
                 if isinstance(message, Ready):
-                    self._ready_since, self._was_ready = self.last_heard, True
+                    self._ready_since, self._was_ready = self._last_heard, True
                 if not isinstance(message, Failed):
-                    self._listener.heard(message)
+                    self.heard(message)
         finally:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -183,89 +199,5 @@ class WorkerProcess:
             await process.wait()
         return last
 
-    async def _receive(self, stream: asyncio.StreamReader, *, loading: bool) -> bytes | None:
-        """Return the next frame, None at the end. Raises TimeoutError where loading hangs."""
-        async with asyncio.timeout(self._load_timeout_s or None if loading else None):
-            return await frames.receive(stream)
-
     def _code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
-
-
-class Model(Protocol):
-    """What fills the requests of a service; ``observers`` are told of every end."""
-
-    observers: list[Callable[[Finished], None]]
-
-    @property
-    def reads_workspaces(self) -> bool:
-        """Whether it reads files of the folder that a request names as its workspace."""
-        ...
-
-    def submit(self, submission: Submission) -> Ticket:
-        """Queue a request. Raises ServiceError where it is refused."""
-        ...
-
-    def status(self) -> Status:
-        """Return the state of model and queue."""
-        ...
-
-    def start(self) -> None:
-        """Begin to load the model."""
-        ...
-
-    def retry(self) -> None:
-        """Try again to load a model that could not be loaded: the cause may have been removed since."""
-        ...
-
-    async def finish(self, grace_s: float) -> None:
-        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
-        ...
-
-    async def stop(self) -> None:
-        """End the model for good."""
-        ...
-
-
-class OwnModel(Scheduler):
-    """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
-
-    reads_workspaces = True
-
-    def __init__(self, config: ServerConfig) -> None:
-        super().__init__(config)
-        setup = msgspec.convert(config, Setup, from_attributes=True)
-        self._worker = WorkerProcess(setup, self, load_timeout_s=config.load_timeout_s)
-        self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """The id of the worker process while it runs."""
-        return self._worker.pid
-
-    def start(self) -> None:
-        """Start the worker and the watch over it."""
-        self.attach(self._worker.send)
-        self._worker.start()
-        self._watch = asyncio.create_task(self._watch_worker())
-
-    def retry(self) -> None:
-        """Try again to load a model that could not be loaded."""
-        if self.status().state == "failed":
-            self.again()
-            self._worker.start()
-
-    async def stop(self) -> None:
-        """End the worker."""
-        if self._watch is not None:
-            self._watch.cancel()
-        await self._worker.stop()
-
-    async def _watch_worker(self) -> None:
-        """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
-        while True:
-            await asyncio.sleep(WATCH_S)
-            silent_s = self.silent_s(self._worker.last_heard)
-            if silent_s > self._config.worker_timeout_s > 0:
-                self._worker.kill()
-                log.error("worker_stuck", silent_s=round(silent_s, 1))

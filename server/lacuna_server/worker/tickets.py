@@ -1,20 +1,20 @@
-"""Tickets of requests, and the queue in which sessions take turns."""
+"""Tickets of requests, the model that they are submitted to, and the queue in which sessions take turns."""
 
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Container, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
-from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.frames import Frame, Submission
+from lacuna_server.wire.protocol import ServiceError, Status
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Waiting(Frame, frozen=True):
     """Tells why a ticket has no answer yet; while the model is loading, ``fraction`` (0..1) of it is loaded."""
 
     state: Literal["queued", "loading", "running"]
@@ -39,7 +39,7 @@ class Ticket:
     """A submitted request. Only the scheduler creates tickets and calls the methods marked with "Scheduler".
 
     ``submitted`` and ``started`` are ``time.monotonic`` times; ``started`` is None until the worker has the request.
-    ``finished`` is the report on the ended request.
+    ``finished`` is the report on the ended request. ``expiry`` is called at its deadline while it waits.
     """
 
     def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
@@ -49,6 +49,7 @@ class Ticket:
         self.submitted = time.monotonic()
         self.started: float | None = None
         self.finished: Finished | None = None
+        self.expiry: asyncio.TimerHandle | None = None
         self._withdraw = withdraw
         self._waiting: Waiting | None = None
         self._fresh: dict[type, Waiting | Snapshot] = {}
@@ -64,11 +65,6 @@ class Ticket:
     def ended(self) -> bool:
         """Whether there is a result or an error."""
         return self._outcome is not None
-
-    @property
-    def outcome(self) -> InfillResult | ServiceError | None:
-        """The result or the error, None before the end."""
-        return self._outcome
 
     async def events(self) -> AsyncIterator[Waiting | Snapshot]:
         """Yield events until the end; a slow reader gets the latest event of each kind. For one reader only."""
@@ -107,13 +103,72 @@ class Ticket:
 
     def end(self, outcome: InfillResult | ServiceError) -> None:
         """Scheduler: set the outcome; only the first one counts."""
+        self.waits_no_more()
         if self._outcome is None:
             self._outcome = outcome
             self._changed.set()
 
+    def waits_no_more(self) -> None:
+        """Scheduler: from now on the worker looks at the deadline."""
+        if self.expiry is not None:
+            self.expiry.cancel()
+
+    def report(self, busy_s: float = 0.0, steps: int = 0) -> Finished:
+        """Scheduler: return the report on the ended request."""
+        outcome = self._outcome
+        assert outcome is not None
+        return Finished(
+            outcome.code if isinstance(outcome, ServiceError) else outcome.status,
+            (self.started or time.monotonic()) - self.submitted,
+            busy_s,
+            steps,
+            outcome.stats if isinstance(outcome, InfillResult) else None,
+        )
+
     async def _change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
+
+
+class Model:
+    """What fills the requests of a service.
+
+    ``models`` are the names under which it is asked for. ``observers`` are called at the end of each accepted request,
+    except for those that fill nothing. ``reads_workspaces`` says whether it reads files of the folder that a request
+    names as its workspace.
+    """
+
+    reads_workspaces = False
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self.models = models
+        self.observers: list[Callable[[Finished], None]] = []
+
+    def submit(self, submission: Submission) -> Ticket:
+        """Queue a request; its deadline counts from now. Raises ServiceError where it is refused."""
+        raise NotImplementedError
+
+    def status(self) -> Status:
+        """Return the state of model and queue; the service fills in sessions and documents."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin to load the model."""
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded: the cause may have been removed since."""
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
+
+    async def stop(self) -> None:
+        """End the model for good."""
+
+    def _observe(self, ticket: Ticket, finished: Finished) -> None:
+        if ticket.request.writes:
+            ticket.finished = finished
+            for observer in self.observers:
+                observer(finished)
 
 
 def with_time_left(request: InfillRequest, since: float) -> InfillRequest:
@@ -142,59 +197,57 @@ class FairQueue:
     """
 
     def __init__(self) -> None:
-        self._preferred: OrderedDict[str, list[Ticket]] = OrderedDict()
-        self._others: OrderedDict[str, list[Ticket]] = OrderedDict()
+        # The tickets of each session, preferred or not, in order of arrival; sessions whose turn is next come first.
+        self._lines: OrderedDict[tuple[bool, str], list[Ticket]] = OrderedDict()
         self._others_wait_since = time.monotonic()
 
     def __len__(self) -> int:
-        return self.num_waiting(preferred=True) + self.num_waiting(preferred=False)
+        return sum(map(len, self._lines.values()))
 
     def __iter__(self) -> Iterator[Ticket]:
-        return (ticket for lines in (self._preferred, self._others) for line in lines.values() for ticket in line)
+        return (ticket for line in self._lines.values() for ticket in line)
 
     def num_waiting(self, *, preferred: bool) -> int:
         """Return the number of tickets of preferred sessions, or of the others."""
-        return sum(map(len, self._lines(preferred=preferred).values()))
+        return sum(len(line) for (kind, _), line in self._lines.items() if kind is preferred)
 
     def num_of_session(self, session: str) -> int:
         """Return the number of a session's tickets."""
-        return len(self._preferred.get(session, ())) + len(self._others.get(session, ()))
+        return sum(len(self._lines.get((preferred, session), ())) for preferred in (True, False))
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
-        if not self._others:
+        if not self.num_waiting(preferred=False):
             self._others_wait_since = time.monotonic()
-        self._lines(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
+        self._lines.setdefault(_line_of(ticket), []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
         """Remove a ticket; return False where it is not in the queue."""
-        lines = self._lines(preferred=ticket.submission.preferred)
-        line = lines.get(ticket.submission.session, [])
+        line = self._lines.get(_line_of(ticket), [])
         if ticket not in line:
             return False
         line.remove(ticket)
         if not line:
-            del lines[ticket.submission.session]
+            del self._lines[_line_of(ticket)]
         return True
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
         """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
-        kinds = (self._preferred,) if preferred_only else (self._preferred, self._others)
-        if self._others and time.monotonic() - self._others_wait_since > PATIENCE_S:
-            kinds = kinds[::-1]
-        for lines in kinds:
-            for session, line in lines.items():
-                for ticket in _newest_document_first(line):
-                    if ticket.key not in busy:
-                        lines.move_to_end(session)
-                        self.remove(ticket)
-                        if lines is self._others:
-                            self._others_wait_since = time.monotonic()
-                        return ticket
+        others_first = time.monotonic() - self._others_wait_since > PATIENCE_S
+        for key, line in sorted(self._lines.items(), key=lambda one: one[0][0] is others_first):  # stable
+            ticket = next((one for one in _newest_document_first(line) if one.key not in busy), None)
+            if ticket is None or (preferred_only and not ticket.submission.preferred):
+                continue
+            self._lines.move_to_end(key)
+            self.remove(ticket)
+            if not ticket.submission.preferred:
+                self._others_wait_since = time.monotonic()
+            return ticket
         return None
 
-    def _lines(self, *, preferred: bool) -> OrderedDict[str, list[Ticket]]:
-        return self._preferred if preferred else self._others
+
+def _line_of(ticket: Ticket) -> tuple[bool, str]:
+    return ticket.submission.preferred, ticket.submission.session
 
 
 def _newest_document_first(line: list[Ticket]) -> list[Ticket]:

@@ -58,7 +58,6 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
         ("- a", "it has no keys"),
         ("drain_s: 2024-13-45", "month must be"),
         ("a: [", "while parsing a flow node"),
-        ("colour: red", "colour: Extra inputs are not permitted"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path, text: str, why: str) -> None:

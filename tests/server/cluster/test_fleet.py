@@ -3,16 +3,19 @@
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ray import serve
 
 from lacuna_cluster import fleet as module
 from lacuna_cluster.fleet import RayFleet
-from lacuna_cluster.links import Answered, Ask, Declined, Listener, Reply
+from lacuna_cluster.links import Answered, Ask, Declined, Listener, Loads, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.frames import Submission
+from lacuna_server.worker.tickets import Finished
 
 
 class Handle:
@@ -34,9 +37,9 @@ class Handle:
 async def answer(ask: Ask) -> AsyncGenerator[Reply]:
     """A replica that declines texts with "no"."""
     if "no" in ask.submission.request.text:
-        yield Declined(ask.id, "overloaded", "full", 5)
+        yield Declined("overloaded", "full", 5)
     else:
-        yield Answered(ask.id, InfillResult("ok", ("x",), FillStats()), 0.0, 0.0, 1)
+        yield Answered(InfillResult("ok", ("x",), FillStats()), Finished("ok", 0.0))
 
 
 @pytest.fixture
@@ -54,9 +57,12 @@ def fleet(replica: Handle, monkeypatch: pytest.MonkeyPatch) -> RayFleet:
     return RayFleet({"m": replica, "n": replica}, "app")  # type: ignore[dict-item]
 
 
+def ask(text: str = "text", session: str = "s", document: str = "d", model: str = "m") -> Ask:
+    return Ask(model, Submission(InfillRequest(text, (Region(0, 0),)), session, document))
+
+
 async def asked(fleet: RayFleet, document: str, text: str = "text", model: str = "m") -> Reply:
-    request = InfillRequest(text, (Region(0, 0),))
-    (reply,) = [reply async for reply in fleet.ask(Ask(1, model, Submission(request, "s", document)))]
+    (reply,) = [reply async for reply in fleet.ask(ask(text, document=document, model=model))]
     return reply
 
 
@@ -85,3 +91,65 @@ async def test_a_choice_holds_for_a_moment_and_few_are_kept(
     for _ in range(2):
         assert isinstance(await asked(fleet, "new"), Answered)
     assert len(replica.asked) == 12
+
+
+def test_a_document_keeps_its_key_while_it_is_typed() -> None:
+    assert module.key(ask("a")) == module.key(ask("b"))
+    assert module.key(ask()) != module.key(ask(document="e"))
+    assert module.key(ask()) != module.key(ask(session="t"))
+    assert module.key(ask(session="a", document="b")) != module.key(ask(session="", document="a\0b"[:1]))
+
+
+def test_a_text_without_a_name_is_known_by_how_it_begins() -> None:
+    begins = "x" * module.PREFIX
+    assert module.key(ask(begins + "1", document="")) == module.key(ask(begins + "2", session="t", document=""))
+    assert module.key(ask("y" + begins, document="")) != module.key(ask(begins, document=""))
+
+
+@given(loads=st.lists(st.integers(0, 50), min_size=1, max_size=9), factor=st.floats(1, 3), least=st.integers(1, 4))
+def test_there_is_always_a_replica_below_the_bound(loads: list[int], factor: float, least: int) -> None:
+    assert min(loads) < module.bound(loads, factor, least)
+
+
+GONE = -1
+
+
+class Id(NamedTuple):
+    unique_id: str
+
+
+def router_replica(name: str, *models: str) -> Any:
+    return SimpleNamespace(replica_id=Id(name), multiplexed_model_ids=set(models))
+
+
+async def chosen(ring: list[Any], loads: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The order in which the router tries replicas, where the ring has this order."""
+    table = Loads()
+    for name, load in loads.items():
+        table.reported(name, load)
+        if load == GONE:
+            table.lost(name)
+    monkeypatch.setattr(module, "LOADS", table)
+
+    async def by_ring(self: Any, candidates: list[Any], request: Any) -> list[list[Any]]:
+        return [[one] for one in ring]
+
+    monkeypatch.setattr(module.ConsistentHashRouter, "choose_replicas", by_ring)
+    router = object.__new__(module.DocumentRouter)
+    router._factor, router._at_least = 1.25, 2
+    pending = SimpleNamespace(metadata=SimpleNamespace(multiplexed_model_id="m"))
+    return [one.replica_id.unique_id for (one,) in await router.choose_replicas(list(ring), pending)]
+
+
+async def test_the_ring_decides_unless_its_replica_has_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [router_replica(name, "m") for name in "abc"]
+    assert await chosen(ring, {}, monkeypatch) == ["a", "b", "c"]
+    assert await chosen(ring, {"a": 1}, monkeypatch) == ["a", "b", "c"]
+    assert await chosen(ring, {"a": 9}, monkeypatch) == ["b", "c", "a"]
+    assert await chosen(ring, {"a": 9, "b": 9}, monkeypatch) == ["c", "a", "b"]
+    assert await chosen(ring, {"a": 9, "b": 9, "c": 9}, monkeypatch) == ["a", "b", "c"]
+
+
+async def test_a_replica_that_was_lost_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [router_replica("a", "m"), router_replica("b"), router_replica("c", "m")]
+    assert await chosen(ring, {"a": GONE}, monkeypatch) == ["c", "b", "a"]

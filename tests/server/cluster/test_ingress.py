@@ -24,6 +24,7 @@ from lacuna_cluster.users import User
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Goodbye, Result, Status
+from lacuna_server.worker.tickets import Finished
 
 TOKENS = {"alice": "token of alice", "bob": "token of bob"}
 USERS = {name: User(users.hashed(token), requests_per_minute=2) for name, token in TOKENS.items()}
@@ -42,7 +43,8 @@ class Fleet:
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         self.asked.append(ask)
         fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
-        yield Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=3)), 0, 0, 1)
+        stats = FillStats(tokens=3)
+        yield Answered(InfillResult("ok", (fill,), stats), Finished("ok", 0.0, stats=stats))
 
     async def engines(self) -> list[EngineFigures]:
         if not self.answers:

@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_cluster import remote_scheduler
-from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told, Unreachable
+from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Unreachable
 from lacuna_cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_cluster.users import CALLER, Caller, Usage, User
-from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError, Status
-from lacuna_server.worker.tickets import Finished, Waiting
+from lacuna_server.worker.tickets import Finished
 
 LOST = ConnectionError("lost")
 Script = list[Reply | Exception | asyncio.Event]
@@ -23,7 +23,7 @@ Script = list[Reply | Exception | asyncio.Event]
 
 def answered(ask: Ask) -> Answered:
     fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
-    return Answered(ask.id, InfillResult("ok", (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
+    return Answered(InfillResult("ok", (fill,), FillStats(tokens=1)), Finished("ok", 0.5, 0.25, 1))
 
 
 @dataclass
@@ -73,31 +73,6 @@ async def code(ticket: Any) -> str:
     return caught.value.code
 
 
-async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
-    snapshot = Snapshot(1, ("x",), ())
-    engines = Engines([lambda ask: [Told(1, Waiting("queued")), Shown(1, snapshot), answered(ask)]])
-    remote, finished = scheduler(engines), list[Finished]()
-    remote.observers.append(finished.append)
-    ticket = remote.submit(Submission(request(), "s", "d", snapshots=True))
-    assert [event async for event in ticket.events()] == [Waiting("queued"), snapshot]
-    assert (await ticket.result()).fills == (expected("text", 0),)
-    await asyncio.sleep(0)
-    (one,) = finished
-    assert (one.outcome, one.waited_s, one.busy_s, one.steps) == ("ok", 0.5, 0.25, 1)
-
-
-async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_once() -> None:
-    engines = Engines([lambda ask: [Shown(1, Snapshot(1, ("x",), ())), LOST], lambda ask: []])
-    remote, finished = scheduler(engines), list[Finished]()
-    remote.observers.append(finished.append)
-    ticket = remote.submit(Submission(request(), "s", "d"))
-    assert (await ticket.result()).fills == (expected("text", 0),)
-    await asyncio.sleep(0)
-    assert len(engines.asked) == 3
-    assert remote.num_restarted == 2
-    assert [one.outcome for one in finished] == ["ok"]
-
-
 async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
     remote = scheduler(Engines(list(away)))
@@ -109,16 +84,10 @@ async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest
     assert await code(ticket) == "worker_crashed"
 
 
-async def test_a_text_that_crashes_the_model_crashes_it_twice_at_most() -> None:
-    engines = Engines([lambda ask: [Declined(1, "worker_crashed", "it crashed", 0)]] * MAX_TRIES)
-    assert await code(scheduler(engines).submit(Submission(request(), "s", "d"))) == "worker_crashed"
-    assert len(engines.asked) == 2
-
-
 async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_passed_on() -> None:
-    engines = Engines([lambda ask: [Declined(1, "shutting_down", "bye", 0)]])
+    engines = Engines([lambda ask: [Declined("shutting_down", "bye", 0)]])
     assert (await scheduler(engines).submit(Submission(request(), "s", "d")).result()).status == "ok"
-    full = Engines([lambda ask: [Declined(1, "overloaded", "full", 700)]])
+    full = Engines([lambda ask: [Declined("overloaded", "full", 700)]])
     with pytest.raises(ServiceError) as caught:
         await scheduler(full).submit(Submission(request(), "s", "d")).result()
     assert (caught.value.code, caught.value.retry_after_ms) == ("overloaded", 700)

@@ -1,5 +1,5 @@
-import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,28 +16,24 @@ from lacuna_server.wire.config import ConfigError
 SLEEP = "import time; time.sleep(60)"
 
 
-def test_haproxy_of_this_folder_and_what_starts_it_again_and_again_are_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(starting, "LAST_HAPROXY_S", 0.5)
-    monkeypatch.setattr(starting, "PATIENCE_S", 1.0)
-    program = tmp_path / "haproxy"
-    program.symlink_to(sys.executable)
-    config = f"{tmp_path}/a/haproxy.cfg"
-    again = f"import subprocess\nwhile True: subprocess.call([{str(program)!r}, '-c', {SLEEP!r}, {config!r}])"
-    ray = subprocess.Popen([sys.executable, "-c", again], env={"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": config})
-    other = subprocess.Popen([program, "-c", SLEEP, f"{tmp_path}/b/haproxy.cfg"])
+def test_haproxy_of_this_folder_is_ended_and_no_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "PATIENCE_S", 0.5)
+    deaf = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"
+    pipe = subprocess.PIPE
+    configs = [str(tmp_path / folder / "haproxy.cfg") for folder in "aab"]
+    ours, stubborn, other = (
+        subprocess.Popen([sys.executable, "-c", program, "-f", config], stdout=pipe)
+        for program, config in zip((SLEEP, deaf, SLEEP), configs, strict=True)
+    )
     try:
-        starting.end_haproxy(config)
-        assert ray.wait(10) != 0
-        assert other.poll() is None
-        for process in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):  # it has ended since
-                assert config.encode() not in process.read_bytes()
+        assert stubborn.stdout is not None
+        stubborn.stdout.readline()
+        starting.end_haproxy(configs[0])
+        assert (ours.wait(10), stubborn.wait(10), other.poll()) == (-signal.SIGTERM, -signal.SIGKILL, None)
     finally:
-        for ended in (ray, other):
+        for ended in (ours, stubborn, other):
             ended.kill()
-            ended.wait()
+            ended.communicate()
 
 
 def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ class ScriptedTicket:
 class ScriptedModel:
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.models = ["scripted"]
         self.observers: list[Any] = []
 
     def submit(self, submission: Submission) -> ScriptedTicket:

@@ -1,14 +1,13 @@
 """The routes, and their description: schemathesis sends requests that follow it and requests that violate it."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 
 import httpx2
 import hypothesis
 import pytest
 import schemathesis
+from anyio.from_thread import start_blocking_portal
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.requests import Request
 from websockets.asyncio.client import connect
@@ -25,20 +24,9 @@ EXAMPLES = 10
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """The URL of a server in a separate thread, because schemathesis blocks until it gets an answer."""
-    started, ended, found = threading.Event(), asyncio.Event(), []
-
-    async def serve() -> None:
-        async with serving(Script(fills=("one\ntwo", "three"))) as client:
-            found.extend([str(client.base_url), asyncio.get_running_loop()])
-            started.set()
-            await ended.wait()
-
-    thread = threading.Thread(target=asyncio.run, args=[serve()])
-    thread.start()
-    started.wait()
-    yield found[0]
-    found[1].call_soon_threadsafe(ended.set)
-    thread.join()
+    server = serving(Script(fills=("one\ntwo", "three")))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server) as client:
+        yield str(client.base_url)
 
 
 schema = schemathesis.openapi.from_dict(addresses.document("1.2.3"))

@@ -21,7 +21,7 @@ from websockets.frames import Frame, Opcode
 from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.service import connections
-from lacuna_server.service.connections import MAX_FRAGMENTS, Bodies, Connections, begin
+from lacuna_server.service.connections import PRESENT, Bodies, Connections
 from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
@@ -29,7 +29,6 @@ from lacuna_server.wire.protocol import Error, Hello, Open, Result, ServiceError
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
-HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 TIMEOUT_S = 30
 
 
@@ -44,24 +43,6 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
             return await reader.read() == b""
     except ConnectionResetError:
         return True
-
-
-async def test_a_connection_without_a_request_is_closed() -> None:
-    async with live(head_timeout_s=0.2) as (_, address):
-        for begun in (b"", HEALTH[:20], b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20):
-            reader, writer = await connected(address)
-            writer.write(begun)
-            assert await is_closed(reader)
-            writer.close()
-        reader, writer = await connected(address)  # the first requests end, and a later one does not
-        for _ in range(3):
-            writer.write(HEALTH)
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 ")
-            await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split()[0]))
-        writer.write(HEALTH[:20])
-        assert await is_closed(reader)
-        writer.close()
 
 
 async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,20 +216,6 @@ async def test_a_client_that_sends_pings_and_never_reads_is_disconnected() -> No
         await is_served(address)
 
 
-async def test_a_message_in_endless_fragments_ends_its_connection() -> None:
-    """Empty fragments take no byte of a limit, and memory all the same."""
-    fragment = Frame(Opcode.CONT, b"", fin=False)
-    async with small() as (_, address), talk(address) as (talking, _):
-        transport = talking.connection.transport
-        transport.write(Frame(Opcode.BINARY, b"", fin=False).serialize(mask=True))
-        for _ in range(MAX_FRAGMENTS + 1):
-            transport.write(fragment.serialize(mask=True))
-        async with asyncio.timeout(30):
-            while not transport.is_closing():
-                await asyncio.sleep(0.02)
-        await is_served(address)
-
-
 async def test_the_memory_for_http_bodies_is_bounded() -> None:
     body = json.dumps({"input_prefix": "x" * 1_500_000, "input_suffix": "", "n_predict": 1}).encode()
 
@@ -289,7 +256,7 @@ async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: in
                 taken += 10
 
     with socket.socket(family) as accepted:
-        begin(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
+        PRESENT.set(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
         await Bodies(reads, pool)({"type": "http"}, receive, send)
     assert taken == most
     assert pool.held == 0

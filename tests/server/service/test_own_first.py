@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from selectors import EVENT_READ, EVENT_WRITE
+from selectors import EVENT_READ
 
 import pytest
 from tests.server.conftest import Serve
@@ -116,22 +116,6 @@ def test_what_follows_from_a_strangers_message_is_its_time_too(selector: OwnFirs
     assert ready(selector) == [own]
     clock.now += 10 * 0.1 / SHARE
     assert set(ready(selector)) == {stranger, own}
-
-
-def test_a_descriptor_changes_its_class_with_all_that_is_registered(selector: OwnFirst, ends: Ends) -> None:
-    descriptor, other = ends.stranger(), ends.stranger()
-    selector.modify(descriptor, EVENT_READ | EVENT_WRITE, "data")
-    selector.prefer(descriptor)
-    assert selector.get_key(descriptor).data == "data"
-    assert {key.fd: events for key, events in selector.select(0)}[descriptor] == EVENT_READ | EVENT_WRITE
-    assert {descriptor, other} <= set(selector.get_map())
-    selector.set_apart(descriptor)
-    seen = {fd for _ in range(2) for fd in ready(selector)}
-    assert seen == {descriptor, other}
-    selector.unregister(descriptor)
-    assert ready(selector) == [other]
-    with pytest.raises(KeyError):
-        selector.get_key(descriptor)
 
 
 def test_nothing_is_left_of_a_descriptor_when_the_next_one_has_its_number(selector: OwnFirst) -> None:

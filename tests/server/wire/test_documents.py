@@ -77,27 +77,6 @@ def documents(text: str = "größe = 1\n", version: int = 1) -> Documents:
     return opened
 
 
-def refused(code: str, call: object, *arguments: object) -> str:
-    assert callable(call)
-    with pytest.raises(ServiceError) as caught:
-        call(*arguments)
-    assert caught.value.code == code
-    return str(caught.value)
-
-
-def test_the_limits_for_documents_are_enforced() -> None:
-    opened = documents()
-    refused("too_large", opened.open, Open("file:///b.py", "ä" * 21))
-    refused("too_large", opened.change, Change(URI, 2, (Edit(0, 0, "x" * 40),)))
-    opened.open(Open("file:///b.py", ""))
-    opened.open(Open("file:///c.py", ""))
-    refused("too_large", opened.open, Open("file:///d.py", ""))
-    opened.open(Open("file:///c.py", "again"))
-    opened.close("file:///b.py")
-    opened.open(Open("file:///d.py", ""))
-    assert len(opened) == 2
-
-
 EDITS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.text(max_size=3)), max_size=4)
 
 
@@ -114,14 +93,21 @@ def test_any_edits_have_the_same_effect_as_on_a_string(text: str, edits: list[tu
         assert opened.get(URI, 2).text.decode() == text
 
 
-@pytest.mark.parametrize("edit", [Edit(0, 99, ""), Edit(-1, 0, ""), Edit(4, 2, ""), Edit(3, 3, "x"), Edit(0, 3, "")])
-def test_an_invalid_edit_closes_the_document(edit: Edit) -> None:
+@pytest.mark.parametrize(
+    ("version", "edit", "code"),
+    [
+        (2, Edit(0, 99, ""), "bad_request"),
+        (2, Edit(-1, 0, ""), "bad_request"),
+        (2, Edit(4, 2, ""), "bad_request"),
+        (2, Edit(3, 3, "x"), "bad_request"),
+        (2, Edit(0, 3, ""), "bad_request"),
+        (2, Edit(0, 0, "x" * 40), "too_large"),
+        (1, Edit(0, 0, ""), "wrong_version"),
+    ],
+)
+def test_a_change_that_cannot_be_applied_is_refused(version: int, edit: Edit, code: str) -> None:
     opened = documents()
-    refused("bad_request", opened.change, Change(URI, 2, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
-    refused("unknown_document", opened.get, URI, 1)
-
-
-def test_a_version_that_does_not_increase_closes_the_document() -> None:
-    opened = documents(version=5)
-    assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
-    refused("unknown_document", opened.change, Change(URI, 6, ()))
+    with pytest.raises(ServiceError) as refused:
+        opened.change(Change(URI, version, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
+    assert refused.value.code == code
+    assert opened.get(URI, 1).text.decode() == "größe = 1\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.server.worker.test_process import Listener
+from tests.server.worker.test_process import Noted
 
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, Region
 from lacuna_model.languages.registry import LANGUAGES
-from lacuna_server.wire.frames import Done, Ready, Setup, Start, Submission
-from lacuna_server.worker.process import WorkerProcess
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Done, Ready, Start, Submission
 
 ROOT = Path(__file__).parents[3]
 SIZES = (20_000, 200_000)  # bytes
@@ -44,27 +44,27 @@ NESTERS = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running() -> AsyncIterator[tuple[WorkerProcess, Listener]]:
-    listener, before = Listener(), os.environ.get("PYTHONPATH")
+async def running() -> AsyncIterator[Noted]:
+    before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "server" / "scripted")])
-    process = WorkerProcess(Setup("tiny_engine:load", "tiny", 1, "cpu", "auto", 1, log_code=False), listener)
-    process.start()
+    model = Noted(ServerConfig(engine="tiny_engine:load", model="tiny", threads=1, device="cpu", cache_bytes=1))
+    model.start()
     try:
-        await listener.until(lambda one: one.count(Ready))
-        yield process, listener
+        await model.until(lambda one: one.count(Ready))
+        yield model
     finally:
-        await process.stop()
+        await model.stop()
         if before is None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
 
 
-async def ended(listener: Listener, id: int) -> Done:
+async def ended(model: Noted, id: int) -> Done:
     """The answer to a request."""
     async with asyncio.timeout(TIMEOUT_S):
-        await listener.until(lambda one: any(isinstance(said, Done) and said.id == id for said in one.said))
-    return next(said for said in listener.said if isinstance(said, Done) and said.id == id)
+        await model.until(lambda one: any(isinstance(said, Done) and said.id == id for said in one.said))
+    return next(said for said in model.said if isinstance(said, Done) and said.id == id)
 
 
 def test_every_language_has_nesters() -> None:
@@ -73,20 +73,19 @@ def test_every_language_has_nesters() -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", sorted(NESTERS))
-async def test_another_client_is_served_meanwhile(running: tuple[WorkerProcess, Listener], name: str) -> None:
-    process, listener = running
+async def test_another_client_is_served_meanwhile(running: Noted, name: str) -> None:
     begin, nesters = NESTERS[name]
     for nester, is_open, size in zip(nesters, (False, True), SIZES, strict=True):
-        id = 2 * sum(isinstance(said, Done) for said in listener.said)
+        id = 2 * sum(isinstance(said, Done) for said in running.said)
         text = begin + nester * (size // len(nester))
         gap = (Region(len(text), len(text), max_tokens=8),)
         options = DecodeOptions(deadline_ms=DEADLINE_MS)
         nested = InfillRequest(text, gap, FillGaps(open=is_open), language=name, options=options)
         other = InfillRequest("x = \ny = 1\n", (Region(4, 4, max_tokens=4),), language="python")
-        process.send(Start(id, Submission(nested, "", "nested")))
-        process.send(Start(id + 1, Submission(other, "", "other")))
-        assert (await ended(listener, id + 1)).result.status in ("ok", "no_valid_fill")
-        result = (await ended(listener, id)).result
+        running.send(Start(id, Submission(nested, "", "nested")))
+        running.send(Start(id + 1, Submission(other, "", "other")))
+        assert (await ended(running, id + 1)).result.status in ("ok", "no_valid_fill")
+        result = (await ended(running, id)).result
         assert result.status in ("ok", "no_valid_fill", "deadline")
         assert result.message or result.status != "no_valid_fill"
-    assert not listener.crashes
+    assert not running.crashes

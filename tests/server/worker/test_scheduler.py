@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 
 import pytest
 
@@ -6,6 +7,7 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, Ready, Start, Stepped, Stop, Stopped, Submission, ToWorker
 from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.worker import tickets
 from lacuna_server.worker.scheduler import Scheduler
 from lacuna_server.worker.tickets import Finished, Ticket, Waiting
 
@@ -34,8 +36,7 @@ class Bench:
 
     def __init__(self, *, ready: bool = True, **config: int) -> None:
         self.worker = FakeWorker()
-        self.scheduler = Scheduler(ServerConfig(**config))
-        self.scheduler.attach(self.worker.send)
+        self.scheduler = Scheduler(ServerConfig(**config), self.worker.send)
         self.finished: list[Finished] = []
         self.scheduler.observers.append(self.finished.append)
         if ready:
@@ -77,6 +78,30 @@ async def test_sessions_take_turns_and_their_newest_requests_come_first() -> Non
     for text in ("p", "s", "u", "r", "t"):
         bench.done(tickets[text])
     assert bench.worker.texts == ["p", "s", "u", "r", "t", "q"]
+
+
+async def test_a_request_for_a_busy_document_waits_without_blocking_others() -> None:
+    bench = Bench(max_active=2)
+    first = bench.submit("p", document="x")
+    for text, document in (("q", "x"), ("r", "y")):
+        bench.submit(text, document=document)
+    assert bench.worker.texts == ["p", "r"]
+    bench.done(first)
+    assert bench.worker.texts == ["p", "r", "q"]
+
+
+async def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tickets, "PATIENCE_S", 0.01)
+    bench = Bench(max_active=1)
+    running = bench.submit("0", session="own", preferred=True)
+    bench.submit("other", session="other")
+    for number in itertools.count(1):
+        newer = bench.submit(str(number), session="own", preferred=True)
+        bench.done(running)
+        if bench.worker.texts[-1] == "other":
+            break
+        running = newer
+    assert len(bench.worker.texts) > 2
 
 
 async def test_preferred_requests_come_first_and_find_a_full_queue_empty() -> None:

@@ -1,18 +1,18 @@
 """One request and its answers: fills cut at stop strings, and the part of a running fill that will not change."""
 
-import itertools
-import time
-import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from lacuna_model.core.params import FillStats, InfillResult, Snapshot
+from lacuna_model.text.diff import num_common
 from lacuna_server.http.shapes.question import Question
 
 Finish = Literal["stop", "length"]
+# A JSON body: a struct, or a list or map where the client's format has one at the root.
+Body = msgspec.Struct | list[Any] | dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Answer:
     """
 
     texts: tuple[str, ...]
-    finish: Finish
-    stats: FillStats
+    finish: Finish = "stop"
+    stats: FillStats = field(default_factory=FillStats)
     words: tuple[str, ...] = ()
 
     @classmethod
@@ -49,7 +49,7 @@ class Answer:
 
         Of several candidates, and of an answer with a form, only the end tells.
         """
-        if not question.stop or question.candidates > 1 or question.form is not None:
+        if not question.stop or question.ends_whole:
             return None
         if not (lines := final_lines(snapshot)):
             return None
@@ -57,54 +57,97 @@ class Answer:
         return cls((lines[:at],), "stop", _stats(snapshot), (word,)) if word else None
 
 
-# The answer to a warm-up.
-NOTHING = Answer(("",), "length", FillStats())
+class Style(Protocol):
+    """How a kind of clients reads answers; ``end`` are the bytes behind the last event."""
+
+    end: bytes
+
+    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
+        """Return the body of an answer that is not streamed; ``texts`` are its texts as they are shown."""
+        ...
+
+    def piece(self, text: str, share: float | None) -> Body:
+        """Return the event of a piece of text, of which ``share`` (0..1) is committed (None: all)."""
+        ...
+
+    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterable[Body]:
+        """Return the last events: the rest of the first text, and the other texts."""
+        ...
 
 
-class Deltas:
-    """Splits a running fill into pieces of text that the client appends to each other.
+@dataclass
+class Exchange:
+    """A request, its question, and how its answer is told.
 
-    A piece is sent once it is final. A deadline cuts a fill at a line, and stop strings cut it too. So only complete
-    lines are final, without their last newline and without a possible start of a stop string.
+    ``ready`` is the answer where no model is needed, as it is shown. ``show`` builds what the client is shown around a
+    fill (None: the fill itself). A fill is streamed in pieces that the client appends to each other; a shown one, and
+    the best of several or one with a form, which are only known at the end, at once. With ``diffusing`` each event has
+    the whole text so far.
     """
 
-    def __init__(self, stops: Sequence[str]) -> None:
-        self._stops = stops
-        self._sent = ""
+    question: Question
+    style: Style
+    stream: bool
+    diffusing: bool = False
+    show: Callable[[str], str] | None = None
+    ready: Answer | None = None
+    _sent: str = field(default="", init=False)
 
-    def after(self, snapshot: Snapshot) -> str:
-        """Return the text that has become final with this step, "" where there is none."""
-        return self._next(without_stop_start(cut(final_lines(snapshot), self._stops), self._stops))
+    def __post_init__(self) -> None:
+        if self.ready is None and not self.question.limit:
+            self.ready = Answer((self._shown(""),), "length")
 
-    def last(self, text: str) -> str:
-        """Return the rest of the whole ``text``."""
-        return self._next(text)
+    def reply(self, answer: Answer) -> Body:
+        """Return the body of an answer that is not streamed."""
+        return self.style.whole(self._texts(answer), answer)
+
+    def chunks(self, snapshot: Snapshot) -> Iterator[Body]:
+        """Yield the events to stream after a step.
+
+        A piece is sent once it is final. A deadline cuts a fill at a line, and stop strings cut it too. So only
+        complete lines are final, without their last newline and without a possible start of a stop string.
+        """
+        stop = self.question.stop
+        if self.question.ends_whole:
+            return
+        if self.diffusing:
+            yield self.style.piece(
+                self._shown(snapshot.fills[0]), _committed(snapshot) / max(len(snapshot.slots[0]), 1)
+            )
+        elif self.show is None and (text := self._next(without_stop_start(cut(final_lines(snapshot), stop), stop))):
+            yield self.style.piece(text, None)
+
+    def last(self, answer: Answer) -> Iterator[Body]:
+        """Yield the events to stream at the end; the bytes ``style.end`` follow."""
+        first, *others = self._texts(answer)
+        rest, share = (first, 1.0) if self.diffusing else (self._next(first), None)
+        yield from self.style.last([rest, *others], answer, share)
 
     def _next(self, text: str) -> str:
+        """Return what follows in a text on what was sent of it."""
         if not text.startswith(self._sent):
             return ""
-        fresh = text[len(self._sent) :]
-        self._sent = text
+        fresh, self._sent = text[len(self._sent) :], text
         return fresh
+
+    def _texts(self, answer: Answer) -> list[str]:
+        return [text if answer is self.ready else self._shown(text) for text in answer.texts]
+
+    def _shown(self, fill: str) -> str:
+        return self.show(fill) if self.show else fill
 
 
 def final_lines(snapshot: Snapshot) -> str:
     """Return the complete lines that are committed from the gap's start on, without their last newline."""
-    fill, slots = snapshot.fills[0], snapshot.slots[0]
-    committed = ""
-    for slot in slots:
+    text, committed = snapshot.fills[0], ""
+    for slot in snapshot.slots[0]:
         if slot.state != "committed":
             break
         committed += slot.text
-    # A character of several tokens is complete only in the fill: from the first difference on, nothing is final.
-    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(committed, fill, strict=False)))
-    text = committed[:same] if slots else fill
+    if snapshot.slots[0]:
+        # A character of several tokens is complete only in the fill: from the first difference on, nothing is final.
+        text = text[: num_common(committed, text)]
     return text[: max(text.rfind("\n"), 0)]
-
-
-def progress(snapshot: Snapshot) -> float:
-    """Return the share of slots that are committed, 0..1."""
-    return _committed(snapshot) / max(len(snapshot.slots[0]), 1)
 
 
 def _stats(snapshot: Snapshot) -> FillStats:
@@ -136,62 +179,3 @@ def without_stop_start(text: str, stops: Sequence[str]) -> str:
     """Return ``text`` without a possible start of a stop string at its end."""
     starts = (size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
     return text[: len(text) - max(starts, default=0)]
-
-
-# A JSON body: a struct, or a list or map where the client's format has one at the root.
-Body = msgspec.Struct | list[Any] | dict[str, Any]
-
-DONE = b"data: [DONE]\n\n"
-
-
-class Exchange(Protocol):
-    """A request as the handler uses it. ``ready`` is the answer where no model is needed, otherwise None."""
-
-    question: Question
-    ready: Answer | None
-    stream: bool
-    end: bytes
-
-    def reply(self, answer: Answer) -> Body:
-        """Return the body of an answer that is not streamed."""
-        ...
-
-    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """Return the events to stream after a step."""
-        ...
-
-    def last(self, answer: Answer) -> Iterable[Body]:
-        """Return the events to stream at the end; the bytes ``end`` follow."""
-        ...
-
-
-class Stamp(msgspec.Struct, frozen=True):
-    """The fields that all parts of one OpenAI answer share; ``created`` is in seconds since 1970."""
-
-    id: str
-    created: int
-    model: str
-
-    @classmethod
-    def new(cls, kind: str, model: str) -> "Stamp":
-        """Return a stamp with a new id, which begins with ``kind``."""
-        return cls(f"{kind}-{uuid.uuid4().hex}", int(time.time()), model)
-
-
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens of the context, of the fill, and of both."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-    @classmethod
-    def of(cls, answer: Answer) -> "Usage":
-        """Return the usage of an answer."""
-        stats = answer.stats
-        return cls(stats.context_tokens, stats.tokens, stats.context_tokens + stats.tokens)
-
-
-def event(body: Body) -> bytes:
-    """Encode one server-sent event. The JSON has no spaces: llama.vim looks for ``"content":"`` in the raw text."""
-    return b"data: " + msgspec.json.encode(body) + b"\n\n"

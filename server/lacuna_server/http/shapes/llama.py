@@ -1,13 +1,13 @@
 """The shape of llama.cpp's server: ``/infill`` and ``/completion`` (for llama.vim, llama.vscode and Continue)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from lacuna_model.core.params import FillStats, Snapshot, Snippet
-from lacuna_server.http.shapes.answer import NOTHING, Answer, Body, Deltas
-from lacuna_server.http.shapes.question import Asked, Prompt, Question, only
+from lacuna_model.core.params import FillStats, Snippet
+from lacuna_server.http.shapes.answer import Answer, Body, Exchange
+from lacuna_server.http.shapes.question import Asked, Prompt, PromptText, Question, only
 from lacuna_server.http.shapes.sentinels import parse
 
 
@@ -30,13 +30,13 @@ class Infill(_Sampling, frozen=True, kw_only=True):
     input_prefix: str
     input_suffix: str
     input_extra: list[Chunk] | None = None
-    prompt: Prompt = ""
+    prompt: PromptText = ""
 
 
 class Completion(_Sampling, frozen=True, kw_only=True):
     """The body of ``/completion``; ``prompt`` is a text to continue, or prefix and suffix marked by FIM sentinels."""
 
-    prompt: Prompt
+    prompt: PromptText
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -79,55 +79,35 @@ class LlamaReply(Content, frozen=True, kw_only=True):
     timings: Timings
 
 
-class LlamaExchange:
-    """One request of this shape."""
+class LlamaStyle:
+    """Answers as llama.cpp's server has them; it sends no ``[DONE]``."""
 
     end = b""
 
-    def __init__(self, body: Infill | Completion, question: Question, model: str) -> None:
-        self.question = question
-        self.ready = NOTHING if question.is_warm_up else None
-        self.stream = bool(body.stream)
+    def __init__(self, body: Infill | Completion, model: str, question: Question) -> None:
         self._model = model
         self._fields = body.response_fields
-        self._many = question.candidates > 1
-        self._deltas = Deltas(question.stop)
+        self._many = question.request.candidates > 1
 
-    @classmethod
-    def infill(cls, body: Infill, model: str) -> "LlamaExchange":
-        """Return the exchange of a request to ``/infill``."""
-        snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
-        question = body.question(body.input_prefix + only(body.prompt), body.input_suffix, snippets=snippets)
-        return cls(body, question, model)
-
-    @classmethod
-    def completion(cls, body: Completion, model: str) -> "LlamaExchange":
-        """Return the exchange of a request to ``/completion``."""
-        prompt = parse(only(body.prompt))
-        question = body.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
-        return cls(body, question, model)
-
-    def reply(self, answer: Answer) -> Body:
+    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
         """Return one object, or a list of objects where the request asked for several fills."""
-        found: list[Any] = [self._whole(answer, text, index) for index, text in enumerate(answer.texts)]
+        found: list[Any] = [self._reply(text, answer, index) for index, text in enumerate(texts)]
         if self._fields:
             found = [select(one, self._fields) for one in found]
         return found if self._many else found[0]
 
-    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """Yield the text that has become final."""
-        if text := self._deltas.after(snapshot):
-            yield Content(content=text, stop=False)
+    def piece(self, text: str, share: float | None) -> Body:
+        """Return a piece of the first fill."""
+        return Content(content=text, stop=False)
 
-    def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of each text, then its counts and timings; llama.cpp sends no ``[DONE]``."""
-        first, *others = answer.texts
-        for index, text in enumerate([self._deltas.last(first), *others]):
+    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
+        """Yield each text, then its counts and timings."""
+        for index, text in enumerate(texts):
             if text:
                 yield Content(content=text, index=index, stop=False)
-            yield self._whole(answer, "", index)
+            yield self._reply("", answer, index)
 
-    def _whole(self, answer: Answer, text: str, index: int) -> LlamaReply:
+    def _reply(self, text: str, answer: Answer, index: int) -> LlamaReply:
         stats, word = answer.stats, answer.words[index] if answer.words else ""
         return LlamaReply(
             content=text,
@@ -140,6 +120,20 @@ class LlamaExchange:
             tokens_cached=stats.cached_tokens,
             timings=Timings.of(stats),
         )
+
+
+def infill(body: Infill, model: str) -> Exchange:
+    """Return the exchange of a request to ``/infill``."""
+    snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
+    before = body.input_prefix + only(body.prompt)
+    question = body.question(Prompt(before, body.input_suffix, snippets=snippets))
+    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
+
+
+def completion(body: Completion, model: str) -> Exchange:
+    """Return the exchange of a request to ``/completion``."""
+    question = body.question(parse(only(body.prompt)))
+    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
 
 
 def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:

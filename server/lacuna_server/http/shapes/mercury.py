@@ -8,15 +8,15 @@ follow the last shared line, the run also replaces the indented block after it.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
-from lacuna_model.core.params import ChatMessage, FillStats, Snippet
+from lacuna_model.core.params import ChatMessage, Snippet
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END, indentation, newline_of
 from lacuna_server.http.shapes import sentinels
-from lacuna_server.http.shapes.answer import Answer
-from lacuna_server.http.shapes.openai import ChatExchange, Message, as_it_is
-from lacuna_server.http.shapes.question import Asked, FieldError, Question
+from lacuna_server.http.shapes.answer import Answer, Exchange
+from lacuna_server.http.shapes.openai import ChatStyle, Message
+from lacuna_server.http.shapes.question import Asked, FieldError, Prompt, Question
 from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
@@ -58,18 +58,11 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A region of a file with the cursor in it, at which the fill goes.
+    """A region of a file with the cursor in it, at which the fill goes; ``head`` and ``tail`` are around it."""
 
-    ``before`` and ``after`` are the file's text around the region, ``head`` and ``tail`` the region's text before and
-    after the cursor.
-    """
-
-    path: str
-    before: str
+    prompt: Prompt
     head: str
     tail: str
-    after: str
-    snippets: tuple[Snippet, ...]
 
     @classmethod
     def parse(cls, message: str) -> "Edit":
@@ -79,78 +72,62 @@ class Edit:
         if span is None:
             raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
         # The newlines after the opening tag, before the closing tag and after it belong to the tags.
-        region = file[span.start : span.end].removeprefix("\n")
+        region = span[1].removeprefix("\n")
         head, cursor, tail = region.partition(CURSOR)
         if not cursor:
             raise FieldError("messages", f"the code to edit lacks {CURSOR}")
-        line_end = "\n" if tail.endswith("\n") else ""
+        before, after = file[: span.start()] + head, tail + file[span.end() :].removeprefix("\n")
         snippets = tuple(
-            Snippet(*_with_path(message[found.start : found.end].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
+            Snippet(*_with_path(found[1].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
             for found in _spans(message, "recently_viewed_code_snippet")
         )
-        after = line_end + file[span.close :].removeprefix("\n")
-        return cls(path, file[: span.open], head, tail.removesuffix("\n"), after, snippets)
+        return cls(Prompt(before, after, path, snippets), head, tail.removesuffix("\n"))
 
     def show(self, fill: str) -> str:
         """Return the region with the fill at the cursor, in Mercury's fence; the text ``None`` for an empty fill."""
         return f"```\n{self.head}{fill}{self.tail}\n```" if fill else NO_EDIT
 
 
-def edit(body: ChatRequest, model: str) -> ChatExchange:
+def edit(body: ChatRequest, model: str) -> Exchange:
     """Return the exchange of a request to ``/v1/edit/completions``."""
     asked = Edit.parse(body.text)
     body.no_form("the answer is the code to edit")
-    question = body.question(
-        asked.before + asked.head, asked.tail + asked.after, path=asked.path, snippets=asked.snippets
-    )
-    return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing), show=asked.show)
+    return _exchange(body, model, body.question(asked.prompt), show=asked.show)
 
 
-def applied(body: ChatRequest, model: str) -> ChatExchange:
+def applied(body: ChatRequest, model: str) -> Exchange:
     """Return the exchange of a request to ``/v1/apply/completions``, which needs no model."""
     body.no_form("the answer is the merged code")
     if not is_update(body.text):
         raise FieldError("messages", "the last one lacks <|original_code|> or <|update_snippet|>")
     original, update = (_tagged(body.text, tag).removesuffix("\n") for tag in ("original_code", "update_snippet"))
-    merged = Answer((merge(original, update),), "stop", FillStats())
-    return ChatExchange(
-        Question(before=""), model, stream=bool(body.stream), diffusing=bool(body.diffusing), ready=merged
-    )
+    return _exchange(body, model, body.question(Prompt("")), ready=Answer((merge(original, update),)))
 
 
-def chat(body: ChatRequest, model: str) -> ChatExchange:
+def chat(body: ChatRequest, model: str) -> Exchange:
     """Return the exchange of a request to ``/v1/chat/completions``.
 
     The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
-    whole chat.
+    whole chat by its own chat template. Raises FieldError for a role that the template does not have, and where the
+    user has said nothing.
     """
     text = body.text
     if is_update(text):
         return applied(body, model)
     if any(f"<|{tag}|>" in text and f"<|/{tag}|>" in text for tag in EDIT_TAGS):
         return edit(body, model)
-    if not sentinels.is_prompt(text):  # a question about such marks is one, too
-        return conversation(body, model)
-    prompt = sentinels.parse(text)
-    question = body.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
-    return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing), show=as_it_is)
-
-
-def conversation(body: ChatRequest, model: str) -> ChatExchange:
-    """Return the exchange of a chat that the model answers by its own chat template.
-
-    Raises FieldError for a role that the template does not have, and where the user has said nothing.
-    """
-    messages = []
-    for one in body.messages:
-        role = ROLES.get(one.role)
-        if role is None:
-            raise FieldError("messages", f"the role {one.role[:40]!r} is none of {', '.join(ROLES)}")
-        messages.append(ChatMessage(role, one.text))
-    if not body.text.strip():
+    if sentinels.is_prompt(text):  # a question about such marks is one, too
+        return _exchange(body, model, body.question(sentinels.parse(text)))
+    if wrong := next((one.role for one in body.messages if one.role not in ROLES), None):
+        raise FieldError("messages", f"the role {wrong[:40]!r} is none of {', '.join(ROLES)}")
+    if not text.strip():
         raise FieldError("messages", "the last one is empty")
-    question = body.question("", chat=tuple(messages))
-    return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing))
+    messages = tuple(ChatMessage(ROLES[one.role], one.text) for one in body.messages)
+    return _exchange(body, model, body.question(Prompt(""), messages))
+
+
+def _exchange(body: ChatRequest, model: str, question: Question, **more: Any) -> Exchange:
+    return Exchange(question, ChatStyle(model), bool(body.stream), bool(body.diffusing), **more)
 
 
 def is_update(message: str) -> bool:
@@ -158,28 +135,17 @@ def is_update(message: str) -> bool:
     return all(any(_spans(message, tag)) for tag in ("original_code", "update_snippet"))
 
 
-class _Span(NamedTuple):
-    """The content of a tag from ``start`` to ``end``; with the tag itself from ``open`` to ``close``."""
-
-    open: int
-    start: int
-    end: int
-    close: int
-
-
-def _spans(text: str, tag: str) -> Iterator[_Span]:
-    """Yield every span that ``<|tag|>`` and ``<|/tag|>`` enclose, in one pass over the text."""
-    opening, closing = f"<|{tag}|>", f"<|/{tag}|>"
-    at = 0
-    while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
-        at = end + len(closing)
-        yield _Span(start, start + len(opening), end, at)
+def _spans(text: str, tag: str) -> Iterator[re.Match[str]]:
+    """Yield every span that ``<|tag|>`` and ``<|/tag|>`` enclose; its first group is what is between them."""
+    closing = f"<|/{tag}|>"
+    closed = text[: text.rfind(closing) + len(closing)]  # each opening in it has an end: one pass finds all
+    return re.finditer(rf"<\|{tag}\|>(.*?)<\|/{tag}\|>", closed, re.DOTALL)
 
 
 def _tagged(text: str, tag: str) -> str:
     """Return the content of the first such tag without its first newline; "" where there is no such tag."""
     span = next(_spans(text, tag), None)
-    return text[span.start : span.end].removeprefix("\n") if span is not None else ""
+    return span[1].removeprefix("\n") if span is not None else ""
 
 
 def _with_path(text: str, label: str) -> tuple[str, str]:

@@ -4,18 +4,46 @@ A fill is between a prompt and a suffix, between FIM sentinels, or in the prompt
 ``diffusing`` every streamed ``delta.content`` is the whole present text, and replaces the previous one.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Literal
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from lacuna_model.core.params import FillStats, Snapshot
 from lacuna_server.http.shapes import windows
-from lacuna_server.http.shapes.answer import DONE, NOTHING, Answer, Body, Deltas, Finish, Stamp, Usage, progress
-from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Asked, FieldError, Prompt, Question, only
+from lacuna_server.http.shapes.answer import Answer, Body, Exchange, Finish
+from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Asked, FieldError, Prompt, PromptText, Question, only
 from lacuna_server.http.shapes.sentinels import parse
-from lacuna_server.http.shapes.windows import Window
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields that all parts of one OpenAI answer share; ``created`` is in seconds since 1970."""
+
+    id: str
+    created: int
+    model: str
+
+
+def stamp(kind: str, model: str) -> dict[str, Any]:
+    """Return the fields of a stamp with a new id, which begins with ``kind``."""
+    return {"id": f"{kind}-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of the context, of the fill, and of both."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+    @classmethod
+    def of(cls, answer: Answer) -> "Usage":
+        """Return the usage of an answer."""
+        stats = answer.stats
+        return cls(stats.context_tokens, stats.tokens, stats.context_tokens + stats.tokens)
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -27,38 +55,18 @@ class StreamOptions(msgspec.Struct, frozen=True):
 class GapRequest(Asked, frozen=True, kw_only=True):
     """The body of a fill between ``prompt`` and ``suffix``, or between the FIM sentinels of the prompt."""
 
-    prompt: Prompt
+    prompt: PromptText
     suffix: str | None = None
 
     def gap(self) -> Question:
         """Return the question. Raises FieldError for a field that cannot be served."""
-        prompt = parse(only(self.prompt), self.suffix)
-        return self.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
+        return self.question(parse(only(self.prompt), self.suffix))
 
 
 class TextRequest(GapRequest, frozen=True, kw_only=True):
     """The body of a text completion."""
 
     stream_options: StreamOptions | None = None
-
-    def window(self) -> Window | None:
-        """Return the window that the prompt of a next-edit model asks to write anew; None for other prompts."""
-        return windows.parse(only(self.prompt)) if self.suffix is None else None
-
-    def at_cursor(self, window: Window) -> Question:
-        """Return the question for the text at the cursor of a window, which no stop string cuts."""
-        self.no_form("the answer is a window of the file")
-        return replace(
-            self.question(
-                window.before + window.current[: window.cursor],
-                window.current[window.cursor :] + window.after,
-                path=window.path,
-                snippets=window.snippets,
-            ),
-            stop=(),
-            candidates=1,
-            max_tokens=min(self.limit() or DEFAULT_TOKENS, DEFAULT_TOKENS),
-        )
 
 
 class TextChoice(msgspec.Struct, frozen=True):
@@ -70,65 +78,61 @@ class TextChoice(msgspec.Struct, frozen=True):
     logprobs: None = None
 
 
-class TextReply(msgspec.Struct, frozen=True, kw_only=True):
+class TextReply(Stamp, frozen=True, kw_only=True):
     """A text completion, whole or a chunk of it."""
 
-    id: str
     object: Literal["text_completion"] = "text_completion"
-    created: int
-    model: str
     choices: list[TextChoice]
     usage: Usage | None = None
 
 
-class TextExchange:
-    """One request of this shape."""
+class TextStyle:
+    """Answers as text completions."""
 
     end = DONE
 
     def __init__(self, body: TextRequest, model: str) -> None:
-        self._window = body.window()
-        self.question = body.gap() if self._window is None else body.at_cursor(self._window)
-        self.ready = NOTHING if self.question.is_warm_up else self._followed()
-        self.stream = bool(body.stream)
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        self._stamp = Stamp.new("cmpl", model)
-        self._deltas = Deltas(self.question.stop)
+        self._stamp = stamp("cmpl", model)
 
-    def _followed(self) -> Answer | None:
-        """Return the window with what follows from the last changes; None where the model has to write."""
-        if self._window is None or (new := self._window.followed()) == self._window.current:
-            return None
-        return Answer((new,), "stop", FillStats())
-
-    def _texts(self, answer: Answer) -> list[str]:
-        """Return the texts for the client: fills, or the window anew in the format of its prompt."""
-        if self._window is None:
-            return list(answer.texts)
-        new = answer.texts[0] if answer is self.ready else self._window.filled(answer.texts[0])
-        return [self._window.show(new)]
-
-    def reply(self, answer: Answer) -> Body:
+    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
         """Return all fills, best first."""
-        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(self._texts(answer))]
+        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(texts)]
         return self._reply(choices, Usage.of(answer))
 
-    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """Yield the text of the first fill that has become final."""
-        if self._window is None and (text := self._deltas.after(snapshot)):
-            yield self._reply([TextChoice(0, text)])
+    def piece(self, text: str, share: float | None) -> Body:
+        """Return a piece of the first fill."""
+        return self._reply([TextChoice(0, text)])
 
-    def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of the first fill, the other fills, and, if asked for, the usage."""
-        first, *others = self._texts(answer)
-        for index, text in enumerate([self._deltas.last(first), *others]):
+    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
+        """Yield the fills, and, if asked for, the usage."""
+        for index, text in enumerate(texts):
             yield self._reply([TextChoice(index, text, answer.finish)])
         if self._with_usage:
             yield self._reply([], Usage.of(answer))
 
     def _reply(self, choices: list[TextChoice], usage: Usage | None = None) -> TextReply:
-        stamp = self._stamp
-        return TextReply(id=stamp.id, created=stamp.created, model=stamp.model, choices=choices, usage=usage)
+        return TextReply(**self._stamp, choices=choices, usage=usage)
+
+
+def completion(body: TextRequest, model: str) -> Exchange:
+    """Return the exchange of a text completion, or of a window that the prompt of a next-edit model asks to write anew.
+
+    A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
+    string cuts that.
+    """
+    style, stream = TextStyle(body, model), bool(body.stream)
+    window = windows.parse(only(body.prompt)) if body.suffix is None else None
+    if window is None:
+        return Exchange(body.gap(), style, stream)
+    body.no_form("the answer is a window of the file")
+    tokens = min(body.limit() or DEFAULT_TOKENS, DEFAULT_TOKENS)
+    asked = msgspec.structs.replace(body, stop=None, n=None, n_cmpl=None, max_completion_tokens=tokens)
+    before, after = window.before + window.current[: window.cursor], window.current[window.cursor :] + window.after
+    question = asked.question(Prompt(before, after, window.path, window.snippets))
+    new = window.followed()
+    ready = None if new == window.current else Answer((window.show(new),))
+    return Exchange(question, style, stream, show=lambda fill: window.show(window.filled(fill)), ready=ready)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -186,27 +190,53 @@ class DiffusionMeta(msgspec.Struct, frozen=True):
     diffusion_progress: float
 
 
-class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
+class ChatReply(Stamp, frozen=True, kw_only=True):
     """A whole answer."""
 
-    id: str
     object: Literal["chat.completion"] = "chat.completion"
-    created: int
-    model: str
     choices: list[ChatChoice]
     usage: Usage
 
 
-class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ChatChunk(Stamp, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of a streamed answer."""
 
-    id: str
-    created: int
-    model: str
     choices: list[ChunkChoice]
     object: Literal["chat.completion.chunk"] | None = None
     usage: Usage | None = None
     diffusion_meta: DiffusionMeta | None = None
+
+
+class ChatStyle:
+    """Answers as chat messages."""
+
+    end = DONE
+
+    def __init__(self, model: str) -> None:
+        self._stamp = stamp("chatcmpl", model)
+
+    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
+        """Return all fills, best first."""
+        choices = [
+            ChatChoice(index=index, message=AssistantText(text), text=text, finish_reason=answer.finish)
+            for index, text in enumerate(texts)
+        ]
+        return ChatReply(**self._stamp, choices=choices, usage=Usage.of(answer))
+
+    def piece(self, text: str, share: float | None, answer: Answer | None = None, index: int = 0) -> Body:
+        """Return a piece of a fill; with its ``answer``, the last one."""
+        finish = answer.finish if answer else None
+        return ChatChunk(
+            **self._stamp,
+            object="chat.completion.chunk",
+            choices=[ChunkChoice(index=index, delta=AssistantText(text), text=text, finish_reason=finish)],
+            usage=Usage.of(answer) if answer and not index else None,
+            diffusion_meta=None if share is None else DiffusionMeta(share),
+        )
+
+    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
+        """Yield the fills, and why they ended."""
+        return (self.piece(text, share, answer, index) for index, text in enumerate(texts))
 
 
 class FimRequest(GapRequest, frozen=True, kw_only=True):
@@ -215,78 +245,6 @@ class FimRequest(GapRequest, frozen=True, kw_only=True):
     diffusing: bool | None = None
 
 
-def as_it_is(fill: str) -> str:
-    """Return a fill unchanged."""
-    return fill
-
-
-class ChatExchange:
-    """One request that is answered with chat messages; ``show`` turns a fill into a message."""
-
-    end = DONE
-
-    def __init__(
-        self,
-        question: Question,
-        model: str,
-        *,
-        stream: bool,
-        diffusing: bool,
-        show: Callable[[str], str] = as_it_is,
-        ready: Answer | None = None,
-    ) -> None:
-        self.question = question
-        self.ready = NOTHING if question.is_warm_up else ready
-        self.stream = stream
-        self._diffusing = diffusing
-        self._show = show
-        self._stamp = Stamp.new("chatcmpl", model)
-        self._deltas = Deltas(question.stop)
-
-    @classmethod
-    def fim(cls, body: FimRequest, model: str) -> "ChatExchange":
-        """Return the exchange of a request to ``/v1/fim/completions``."""
-        return cls(body.gap(), model, stream=bool(body.stream), diffusing=bool(body.diffusing))
-
-    def reply(self, answer: Answer) -> Body:
-        """Return all fills, best first."""
-        shown = [self._show(text) for text in answer.texts]
-        return ChatReply(
-            id=self._stamp.id,
-            created=self._stamp.created,
-            model=self._stamp.model,
-            choices=[
-                ChatChoice(index=index, message=AssistantText(text), text=text, finish_reason=answer.finish)
-                for index, text in enumerate(shown)
-            ],
-            usage=Usage.of(answer),
-        )
-
-    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """Yield the whole fill when diffusing, else the text that has become final.
-
-        A message that ``show`` builds around a fill is sent only at the end.
-        """
-        if self._diffusing:
-            yield self._chunk(self._show(snapshot.fills[0]), share=progress(snapshot))
-        elif self._show is as_it_is and (text := self._deltas.after(snapshot)):
-            yield self._chunk(text)
-
-    def last(self, answer: Answer) -> Iterable[Body]:
-        """Yield the rest of the first fill (when diffusing, the whole), the other fills, and why they ended."""
-        first, *others = map(self._show, answer.texts)
-        rest = first if self._diffusing else self._deltas.last(first)
-        for index, text in enumerate([rest, *others]):
-            yield self._chunk(text, answer, 1.0 if self._diffusing else None, index)
-
-    def _chunk(self, text: str, answer: Answer | None = None, share: float | None = None, index: int = 0) -> ChatChunk:
-        finish = answer.finish if answer else None
-        return ChatChunk(
-            id=self._stamp.id,
-            object="chat.completion.chunk",
-            created=self._stamp.created,
-            model=self._stamp.model,
-            choices=[ChunkChoice(index=index, delta=AssistantText(text), text=text, finish_reason=finish)],
-            usage=Usage.of(answer) if answer and not index else None,
-            diffusion_meta=None if share is None else DiffusionMeta(share),
-        )
+def fim(body: FimRequest, model: str) -> Exchange:
+    """Return the exchange of a request to ``/v1/fim/completions``."""
+    return Exchange(body.gap(), ChatStyle(model), bool(body.stream), bool(body.diffusing))

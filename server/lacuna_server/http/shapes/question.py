@@ -28,7 +28,7 @@ Temperature = Annotated[float, Meta(ge=0, le=10)]
 Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # the absolute value fits in 64 bits
 Milliseconds = Annotated[float, Meta(ge=-1e9, le=1e9)]  # as llama.cpp has it, 0 and less is no limit
 # llama.cpp and vLLM take several prompts at once, so some clients send a list of one.
-Prompt = str | list[str]
+PromptText = str | list[str]
 Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
 
 
@@ -40,7 +40,7 @@ class FieldError(ServiceError):
         self.field = field
 
 
-def only(prompt: Prompt) -> str:
+def only(prompt: PromptText) -> str:
     """Return the one prompt of a request. Raises FieldError where there are several or none."""
     if isinstance(prompt, str):
         return prompt
@@ -129,76 +129,47 @@ CHAT_TOKENS, MAX_CHAT_TOKENS = 512, 2048
 _LANGUAGE_COMMENT = re.compile(r"\W{0,8}language: ?([\w+#]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A gap between ``before`` and ``after``.
-
-    A fill ends before the first of the ``stop`` strings. ``max_tokens`` None means the default. ``patience_ms`` is
-    llama.cpp's time limit (None: no limit): it counts from the first step, and ends a fill only once the fill has a
-    complete line. With a ``chat`` there is no gap: the fill answers its messages. A fill has the ``form``.
-    """
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Prefix and suffix of a gap, the path of its file ("": unknown), and the other files in the prompt."""
 
     before: str
     after: str = ""
-    stop: tuple[str, ...] = ()
-    max_tokens: int | None = None
-    candidates: int = 1
-    temperature: float = 0.0
-    seed: int = 0
-    patience_ms: float | None = None
     path: str = ""
-    language: str = ""
     snippets: tuple[Snippet, ...] = ()
-    chat: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The engine's request for one gap or chat, and what of its answer is decided here.
+
+    A fill ends before the first of the ``stop`` strings and has the ``form``. ``patience_ms`` is llama.cpp's time limit
+    (None: no limit): it counts from the first step, and ends a fill only once the fill has a complete line.
+    """
+
+    request: InfillRequest
+    stop: tuple[str, ...] = ()
     form: Form | None = None
+    patience_ms: float | None = None
 
     @property
     def limit(self) -> int:
-        """The most tokens that a fill may have."""
-        if self.chat or self.form:
-            return CHAT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_CHAT_TOKENS)
-        return DEFAULT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_TOKENS)
+        """The most tokens that a fill may have.
+
+        Clients send 0 to have their ring of chunks cached. Here this gains nothing, because other files are encoded
+        separately, and it would drop the open document from the cache.
+        """
+        return self.request.regions[0].max_tokens
 
     @property
-    def is_warm_up(self) -> bool:
-        """Whether the client wants no fill at all.
-
-        Clients send such requests to have their ring of chunks cached. Here this gains nothing, because other files
-        are encoded separately, and it would drop the open document from the cache.
-        """
-        return self.max_tokens == 0
+    def ends_whole(self) -> bool:
+        """Whether only the end tells the answer: the best of several candidates, or one with a form."""
+        return self.request.candidates > 1 or self.form is not None
 
     @property
     def ends_early(self) -> bool:
         """Whether an answer may be known before the fill ends: by its time, or by stop strings of several lines."""
         return self.patience_ms is not None or any(stop != "\n" for stop in self.stop)
-
-    def request(self) -> InfillRequest:
-        """Return the engine's request for the question."""
-        options = DecodeOptions(temperature=self.temperature, seed=self.seed)
-        at = len(self.before.encode())
-        region = Region(
-            at,
-            at,
-            max_tokens=self.limit,
-            single_line="\n" in self.stop,
-            regex=self.form.regex if self.form else "",
-            json_schema=self.form.json_schema if self.form else "",
-        )
-        return InfillRequest(
-            self.before + self.after,
-            (region,),
-            task=AnswerChat(self.chat, self.candidates) if self.chat else FillGaps(self.candidates),
-            path=self.path,
-            language=self.language or _language_comment(self.before),
-            snippets=self.snippets,
-            options=options,
-        )
-
-
-def _language_comment(text: str) -> str:
-    found = _LANGUAGE_COMMENT.match(text)
-    return found[1] if found else ""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,36 +229,34 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         if (form := self.form()) is not None:
             raise FieldError(form.field, f"{why}; leave the field out")
 
-    def question(
-        self,
-        before: str,
-        after: str = "",
-        *,
-        path: str = "",
-        snippets: tuple[Snippet, ...] = (),
-        chat: tuple[ChatMessage, ...] = (),
-    ) -> Question:
-        """Return the question for a gap, or for the answer to a chat. Raises FieldError as ``form`` does."""
-        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
-        form = self.form()
-        limited = form is None and (self.t_max_predict_ms or 0) > 0  # a beginning would lack its form
-        return Question(
-            before=before,
-            after=after,
-            stop=stop,
-            max_tokens=self.limit(),
-            candidates=self.n or self.n_cmpl or 1,
-            temperature=self.temperature or 0.0,
-            seed=abs(self.seed or self.random_seed or 0),
-            patience_ms=self.t_max_predict_ms if limited else None,
-            path=path,
-            snippets=snippets,
-            chat=chat,
-            form=form,
+    def question(self, prompt: Prompt, chat: tuple[ChatMessage, ...] = ()) -> Question:
+        """Return the question for the gap of a prompt, or for the answer to a chat. Raises FieldError as ``form``."""
+        stop, form = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ()), self.form()
+        candidates, at = self.n or self.n_cmpl or 1, len(prompt.before.encode())
+        region = Region(
+            at,
+            at,
+            max_tokens=self.limit(long=bool(chat or form)),
+            single_line="\n" in stop,
+            regex=form.regex if form else "",
+            json_schema=form.json_schema if form else "",
         )
+        language = _LANGUAGE_COMMENT.match(prompt.before)
+        request = InfillRequest(
+            prompt.before + prompt.after,
+            (region,),
+            task=AnswerChat(chat, candidates) if chat else FillGaps(candidates),
+            path=prompt.path,
+            language=language[1] if language else "",
+            snippets=prompt.snippets,
+            options=DecodeOptions(temperature=self.temperature or 0.0, seed=abs(self.seed or self.random_seed or 0)),
+        )
+        limited = form is None and (self.t_max_predict_ms or 0) > 0  # a beginning would lack its form
+        return Question(request, stop, form, self.t_max_predict_ms if limited else None)
 
-    def limit(self) -> int | None:
-        """Return the wanted number of tokens by its most exact name; None means the default."""
+    def limit(self, *, long: bool = False) -> int:
+        """Return the wanted number of tokens by its most exact name, within bounds, which differ for ``long`` ones."""
+        default, most = (CHAT_TOKENS, MAX_CHAT_TOKENS) if long else (DEFAULT_TOKENS, MAX_TOKENS)
         given = (self.max_completion_tokens, self.max_tokens, self.n_predict)
         wanted = next((count for count in given if count is not None), -1)
-        return wanted if wanted >= 0 else None
+        return default if wanted < 0 else min(wanted, most)

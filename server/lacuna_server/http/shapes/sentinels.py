@@ -6,9 +6,9 @@ the model cards. Their order does not matter here, so prompts may begin with the
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
+from lacuna_server.http.shapes.question import Prompt
 
 
 def _family(prefix: str, suffix: str, middle: str) -> tuple[tuple[str, str], re.Pattern[str]]:
@@ -40,16 +40,6 @@ _OPENING = re.compile(r"(?:<\|file_sep\|>(?P<path>[^\n]*)\n)?<\|fim_prefix\|>")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
 # Clients write this for an empty suffix, because their models need some text there.
 END_OF_TEXT = "<|endoftext|>"
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Prefix and suffix of a gap, the path of its file ("": unknown), and the other files in the prompt."""
-
-    before: str
-    after: str = ""
-    path: str = ""
-    snippets: tuple[Snippet, ...] = ()
 
 
 def parse(prompt: str, suffix: str | None = None) -> Prompt:

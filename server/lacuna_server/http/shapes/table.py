@@ -1,7 +1,7 @@
 """The table of all addresses: the shapes, with paths, body and answers of each, and the GET routes."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Literal
@@ -12,23 +12,16 @@ from starlette.responses import Response
 
 from lacuna_server.http.endpoint import B, LlamaFault, OpenAiError, OpenAiFault, Shape
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes import mercury
-from lacuna_server.http.shapes.llama import Completion, Content, Infill, LlamaExchange, LlamaReply
-from lacuna_server.http.shapes.openai import (
-    ChatChunk,
-    ChatExchange,
-    ChatReply,
-    FimRequest,
-    TextExchange,
-    TextReply,
-    TextRequest,
-)
+from lacuna_server.http.shapes import llama, mercury, openai
+from lacuna_server.http.shapes.answer import Exchange
+from lacuna_server.http.shapes.llama import Content, LlamaReply
+from lacuna_server.http.shapes.openai import ChatChunk, ChatReply, TextReply
 from lacuna_server.http.shapes.question import DEFAULT_TOKENS
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import Status
 
 _LOADING = 503
-_PARAMETER = re.compile(r"\{(\w+)\}")
+PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,56 +48,30 @@ class Models(msgspec.Struct, frozen=True):
     object: Literal["list"] = "list"
 
 
-class Modalities(msgspec.Struct, frozen=True):
-    """What the model reads besides text."""
-
-    vision: bool = False
-    audio: bool = False
-
-
-class GenerationSettings(msgspec.Struct, frozen=True):
-    """The tokens that context and fill may have together, and the values of fields that a request leaves out."""
-
-    n_ctx: int
-    params: dict[str, float]
-
-
 class Props(msgspec.Struct, frozen=True):
-    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time."""
+    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time.
 
-    default_generation_settings: GenerationSettings
+    The settings are ``n_ctx``, the tokens that context and fill may have together, and as ``params`` the values of
+    fields that a request leaves out. The modalities are what the model reads besides text.
+    """
+
+    default_generation_settings: dict[str, int | dict[str, float]]
     total_slots: int
     model_path: str
     model_alias: str
-    modalities: Modalities
+    modalities: dict[str, bool]
     build_info: str
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A GET route; ``reply`` is the struct of its body, None for text of type ``media_type``."""
+    """A GET route; ``reply`` is the struct of its body, None for plain text."""
 
     path: str
     summary: str
     serve: Callable[[Service, Metrics, Request], Response]
     reply: type[msgspec.Struct] | None = None
-    media_type: str = "application/json"
     statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "As asked."})
-
-    @property
-    def name(self) -> str:
-        """The route's name."""
-        return re.sub(r"\W+", "_", self.path).strip("_")
-
-    @property
-    def parameters(self) -> list[str]:
-        """The names of the path's parameters."""
-        return _PARAMETER.findall(self.path)
-
-    @property
-    def route(self) -> str:
-        """The path as a router reads it: a parameter may contain slashes."""
-        return _PARAMETER.sub(r"{\1:path}", self.path)
 
 
 def health(service: Service, metrics: Metrics, request: Request) -> Response:
@@ -128,31 +95,27 @@ def props(service: Service, metrics: Metrics, request: Request) -> Response:
         return _json(_not_ready(status), _LOADING)
     defaults = {"n_predict": DEFAULT_TOKENS, "temperature": 0.0, "seed": 0}
     told = Props(
-        GenerationSettings(status.positions, defaults),
+        {"n_ctx": status.positions, "params": defaults},
         service.config.max_active,
         model_path=service.config.model,
         model_alias=service.config.model,
-        modalities=Modalities(),
+        modalities={"vision": False, "audio": False},
         build_info=f"lacuna-code {version('lacuna-code')}",
     )
     return _json(told)
 
 
 def list_models(service: Service, metrics: Metrics, request: Request) -> Response:
-    """Return a list with the one model of the service."""
-    return _json(Models([Model(service.config.model)]))
+    """Return the models of the service."""
+    return _json(Models([Model(name) for name in service.model.models]))
 
 
 def show_model(service: Service, metrics: Metrics, request: Request) -> Response:
-    """Return the model of a name."""
-    return model_of([service.config.model], request.path_params["name"])
-
-
-def model_of(served: Sequence[str], name: str) -> Response:
-    """Return the model of a name among those that are ``served``; status 404 where there is none."""
-    if name in served:
+    """Return the model of a name; status 404 where there is none."""
+    name = request.path_params["name"]
+    if name in service.model.models:
         return _json(Model(name))
-    message = f"there is no model {name[:80]!r}; there is {', '.join(served)}"
+    message = f"there is no model {name[:80]!r}; there is {', '.join(service.model.models)}"
     return _json(OpenAiError(OpenAiFault(message, "invalid_request_error", "model_not_found", "model")), 404)
 
 
@@ -174,7 +137,7 @@ PLAIN: tuple[Plain, ...] = (
         statuses={"200": "As asked.", "404": "There is no such model."},
     ),
     Plain("/props", "What is served, as llama.cpp tells it.", props, Props, statuses=_WHEN_LOADED),
-    Plain("/metrics", "Counts and times for Prometheus.", show_metrics, media_type="text/plain"),
+    Plain("/metrics", "Counts and times for Prometheus.", show_metrics),
 )
 
 
@@ -185,7 +148,7 @@ def _json(body: Any, status: int = 200) -> Response:
 _LLAMA_REPLIES = (LlamaReply, list[LlamaReply], dict[str, Any], list[dict[str, Any]])
 
 
-def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], ChatExchange]) -> Shape[B]:
+def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], Exchange]) -> Shape[B]:
     """Return a shape that is answered with chat messages."""
     return Shape(name, (path,), summary, body, open, "openai", (ChatReply,), (ChatChunk,))
 
@@ -196,8 +159,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         ("/infill",),
         "Fill a gap, as llama.cpp does. With `response_fields` the answer has those fields alone, with `n_cmpl` it is "
         "a list.",
-        Infill,
-        LlamaExchange.infill,
+        llama.Infill,
+        llama.infill,
         "llama",
         _LLAMA_REPLIES,
         (Content, LlamaReply),
@@ -206,8 +169,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         "completion",
         ("/completion", "/completions"),
         "Go on with a prompt, or fill the gap between its FIM sentinels, as llama.cpp does.",
-        Completion,
-        LlamaExchange.completion,
+        llama.Completion,
+        llama.completion,
         "llama",
         _LLAMA_REPLIES,
         (Content, LlamaReply),
@@ -217,8 +180,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         ("/v1/completions",),
         "Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does. A prompt "
         "in the format of Sweep's or Zed's next-edit models gets its window as it would become.",
-        TextRequest,
-        TextExchange,
+        openai.TextRequest,
+        openai.completion,
         "openai",
         (TextReply,),
         (TextReply,),
@@ -227,8 +190,8 @@ SHAPES: tuple[Shape[Any], ...] = (
         "fim",
         "/v1/fim/completions",
         "Fill the gap between prompt and suffix, as Mercury and Mistral do.",
-        FimRequest,
-        ChatExchange.fim,
+        openai.FimRequest,
+        openai.fim,
     ),
     _chat(
         "edit",

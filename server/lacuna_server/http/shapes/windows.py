@@ -42,11 +42,17 @@ _HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
 _FILE_LINES = re.compile(r"^(?:--- a?/?(?P<old>.*)|\+\+\+ b?/?.*|// User accepted prediction:)\n?", re.MULTILINE)
 
 
+# The texts that the last changes exchanged, old and new, the latest last; with parts of other files.
+Changes = tuple[tuple[str, str], ...]
+History = tuple[Changes, tuple[Snippet, ...]]
+Show = Callable[[str], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A part of a file, ``current``, with a cursor at a character offset, between ``before`` and ``after``.
 
-    ``changes`` are the texts that the last changes exchanged, old and new, the latest last. ``show`` puts the new text
+    ``show`` puts the new text
     of the window into the format of the answer, behind ``begun``, which the client has written of it.
     """
 
@@ -55,9 +61,9 @@ class Window:
     current: str
     after: str
     cursor: int
-    changes: tuple[tuple[str, str], ...]
+    changes: Changes
     snippets: tuple[Snippet, ...]
-    show: Callable[[str], str]
+    show: Show
     begun: str = ""
 
     def followed(self) -> str:
@@ -71,7 +77,7 @@ class Window:
         for old, new in reversed(self.changes[-MAX_CHANGES:]):
             if work.reached(until):
                 break
-            if not all(map(_is_short, (self.current, old, new))):
+            if any(len(one) > MAX_CHARACTERS or one.count("\n") > MAX_LINES for one in (self.current, old, new)):
                 continue
             hunk = nearest(hunks(old, new), new.count("\n"))
             if hunk is None:
@@ -88,10 +94,6 @@ class Window:
     def filled(self, fill: str) -> str:
         """Returns the window with a text at the cursor."""
         return self.current[: self.cursor] + fill + self.current[self.cursor :]
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
 
 
 def parse(prompt: str) -> Window | None:
@@ -131,21 +133,13 @@ def _sweep(prompt: str) -> Window | None:
     if original and original != current:
         changes.append((f"{original}\n", f"{current}\n"))
     begun = texts["updated"]  # some clients write the first lines of the answer themselves
-
-    def show(new: str) -> str:
-        return new.removeprefix(begun)
-
-    cursor = len(head) if marked else _changed_end(original, current)
+    cursor = len(head)
+    if not marked and original and original != current:  # where the text that differs ends
+        cursor = len(current) - num_common_end(original, current)
     if current.startswith(begun):
         cursor = max(cursor, len(begun))
-    return Window(path, "", current, "", cursor, tuple(changes), tuple(snippets), show, begun)
-
-
-def _changed_end(original: str, current: str) -> int:
-    """Returns where the text that differs from the original ends, or the end of both."""
-    if not original or original == current:
-        return len(current)
-    return len(current) - num_common_end(original, current)
+    history = tuple(changes), tuple(snippets)
+    return Window(path, "", current, "", cursor, *history, lambda new: new.removeprefix(begun), begun)
 
 
 def _zeta(prompt: str) -> Window | None:
@@ -156,18 +150,10 @@ def _zeta(prompt: str) -> Window | None:
     region = next((text for text in sections[1::2] if CURSOR in text), None)
     if region is None or "prefix" not in parts:
         return None
-    merging = region.startswith(_MERGE_START)
+    end = _MERGE_END if region.startswith(_MERGE_START) else ""
     region = region.removeprefix(_MERGE_START).removesuffix(_MERGE_MIDDLE).removeprefix("current\n")
-    head, _, tail = region.partition(CURSOR)
-    *files, last = header.split(SEPARATOR)
-    path = last.strip()
-    changes, snippets = _history(files)
-
-    def show(new: str) -> str:
-        return f"{new}{_MERGE_END}" if merging else new
-
-    before, after = parts["prefix"], parts.get("suffix", "")
-    return Window(path, before, head + tail, after, len(head), changes, snippets, show)
+    *files, path = header.split(SEPARATOR)
+    return _window(path, parts["prefix"], region, parts.get("suffix", ""), _history(files), lambda new: f"{new}{end}")
 
 
 def _zeta_of_seed(prompt: str) -> Window | None:
@@ -183,19 +169,21 @@ def _zeta_of_seed(prompt: str) -> Window | None:
         first, end = "", _MERGE_END
         before, _, rest = text.partition(_MERGE_START)
         region = rest.partition(_MERGE_MIDDLE)[0]
-    head, marked, tail = region.partition(CURSOR)
-    if not marked:
-        return None
-    changes, snippets = _history(files)
 
     def show(new: str) -> str:
-        unchanged = bool(first) and new == head + tail  # the same marker twice says so
+        unchanged = bool(first) and new == region.replace(CURSOR, "", 1)  # the same marker twice says so
         return first * 2 if unchanged else f"{first}{new}{end}"
 
-    return Window(path.strip(), before, head + tail, after, len(head), changes, snippets, show)
+    return _window(path, before, region, after, _history(files), show)
 
 
-def _history(files: list[str]) -> tuple[tuple[tuple[str, str], ...], tuple[Snippet, ...]]:
+def _window(path: str, before: str, region: str, after: str, history: History, show: Show) -> Window | None:
+    """Returns the window of a region with a cursor in it; None without a cursor."""
+    head, marked, tail = region.partition(CURSOR)
+    return Window(path.strip(), before, head + tail, after, len(head), *history, show) if marked else None
+
+
+def _history(files: list[str]) -> History:
     changes: list[tuple[str, str]] = []
     snippets: list[Snippet] = []
     for file in files:
@@ -225,13 +213,8 @@ def _zeta_in_markdown(prompt: str) -> Window | None:
     path, _, text = fenced.partition("\n")
     before, _, rest = text.removeprefix("<|start_of_file|>\n").partition(f"{_START}\n")
     region, marked, after = rest.partition(_END)
-    head, cursor, tail = region.partition(OLD_CURSOR)
-    if not (marked and cursor):
+    if not marked:
         return None
     changes = [pair for part in edits.split("```diff\n")[1:] for pair in _diffs(part.partition("```")[0])]
-    after = after.removeprefix("\n").rpartition("```")[0]
-
-    def show(new: str) -> str:
-        return f"{_START}\n{new}{_END}\n```\n"
-
-    return Window(path.strip(), before, head + tail, after, len(head), tuple(changes), (), show)
+    region, after = region.replace(OLD_CURSOR, CURSOR, 1), after.removeprefix("\n").rpartition("```")[0]
+    return _window(path, before, region, after, (tuple(changes), ()), lambda new: f"{_START}\n{new}{_END}\n```\n")

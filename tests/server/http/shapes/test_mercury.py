@@ -6,6 +6,7 @@ import pytest
 
 from lacuna_server.http.shapes import mercury
 from lacuna_server.http.shapes.mercury import ChatRequest, Edit, merge
+from lacuna_server.http.shapes.question import Prompt
 from lacuna_server.wire.protocol import ServiceError
 
 FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
@@ -18,8 +19,7 @@ def asked(content: str, **more: object) -> ChatRequest:
 def test_the_tags_of_continue_are_on_separate_lines() -> None:
     held = "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
     edit = Edit.parse(FILE.format(held))
-    assert (edit.path, edit.before, edit.head, edit.tail) == ("a.py", "one\n", "two ", "three\nfour")
-    assert edit.after.startswith("\nfive\n")
+    assert edit.prompt == Prompt("one\ntwo ", "three\nfour\nfive\n\n", "a.py")
     assert edit.show("X, ") == "```\ntwo X, three\nfour\n```"
     assert edit.show("") == "None"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.server.http.scripted import Script, serving
 
 from lacuna_server.http.endpoint import Shape
-from lacuna_server.http.shapes.question import REFUSED, Question
+from lacuna_server.http.shapes.question import REFUSED, Asked, Prompt
 from lacuna_server.http.shapes.table import SHAPES
 from lacuna_server.wire.protocol import ServiceError
 
@@ -153,8 +153,8 @@ async def test_an_answer_with_a_form_is_streamed_at_its_end() -> None:
 
 
 def test_a_newline_among_the_stops_asks_for_one_line() -> None:
-    assert Question(before="", stop=("\n", "x")).request().regions[0].single_line
-    assert not Question(before="", stop=("\n\n",)).request().regions[0].single_line
+    assert Asked(stop=["\n", "x"]).question(Prompt("")).request.regions[0].single_line
+    assert not Asked(stop=["\n\n"]).question(Prompt("")).request.regions[0].single_line
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_a_newline_among_the_stops_asks_for_one_line() -> None:
     [("# language: python\nx", "python"), ("-- language: lua\n", "lua"), ("// language: c++\n", "c++"), ("x = 1", "")],
 )
 def test_the_language_is_read_from_the_comment_of_minuet(before: str, language: str) -> None:
-    assert Question(before=before).request().language == language
+    assert Asked().question(Prompt(before)).request.language == language

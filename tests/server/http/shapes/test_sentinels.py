@@ -1,7 +1,8 @@
 import pytest
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.sentinels import Prompt, is_prompt, parse
+from lacuna_server.http.shapes.question import Prompt
+from lacuna_server.http.shapes.sentinels import is_prompt, parse
 
 
 @pytest.mark.parametrize(
