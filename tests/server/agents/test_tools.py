@@ -48,11 +48,11 @@ def make(folder: Path) -> Make:
 def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) -> None:
     engine = Engine("a = 10\n", "a = 10\n")
     tools = make(engine)
-    shown = tools.edit("code.py", "1:1", "ten times")
+    shown = tools.edit("code.py", "ten times", "1:1")
     assert (shown.status, shown.written) == ("changed", ())
     assert "+a = 10" in shown.diff
     assert (folder / "code.py").read_text().startswith("a = 1\n")
-    done = tools.edit("code.py", "1:1", "ten times", apply=True)
+    done = tools.edit("code.py", "ten times", "1:1", apply=True)
     assert done.written == (str(folder / "code.py"),)
     assert (folder / "code.py").read_text() == "a = 10\nb = <<fill>>\n"
     assert engine.requests[0].task == EditLines("ten times")
@@ -61,7 +61,7 @@ def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) 
 def test_an_answer_says_what_to_look_at_in_the_diff(make: Make) -> None:
     tools = make(Engine("b = 10\n", "b = 10\n", warning="the new text no longer defines a"))
     for apply in (False, True):
-        shown = tools.edit("code.py", "1:1", "ten times", apply=apply)
+        shown = tools.edit("code.py", "ten times", "1:1", apply=apply)
         assert (shown.status, shown.written) == ("changed", ())
         assert shown.message == "not written; look at the diff: the new text no longer defines a"
         assert "-a = 1" in shown.diff
@@ -129,7 +129,7 @@ def test_a_path_outside_the_folders_is_refused(make: Make, folder: Path, path: s
     (folder / "link.py").symlink_to(folder.parent / "secret.py")
     named = path.format(outside=folder.parent / "secret.py")
     for call in (
-        lambda: make().edit(named, "1:1", "x", apply=True),
+        lambda: make().edit(named, "x", "1:1", apply=True),
         lambda: make().fill_gaps(named),
         lambda: make().syntax_errors(named, "1:1", "x"),
         lambda: make().refactor_preview("get($X)", template="put($X)", paths=[named]),
@@ -143,7 +143,7 @@ def test_an_ignored_file_is_refused(make: Make, folder: Path) -> None:
     (folder / ".gitignore").write_text("private.py\n")
     (folder / "private.py").write_text("a = 1\n")
     with pytest.raises(RequestError, match="ignored by git"):
-        make().edit("private.py", "1:1", "x")
+        make().edit("private.py", "x", "1:1")
 
 
 # By its name, its folder, the rules of git, a hidden folder, a dependency, and by what it holds.
@@ -167,7 +167,7 @@ def test_no_tool_shows_a_line_of_a_file_that_may_hold_a_secret(make: Make, folde
     secret.write_text(KEPT_BACK[name])
     tools = make(Engine("x = 1", "x = 1", "x = 1"))
     for call in (
-        lambda: tools.edit(name, "1:1", "ten times"),
+        lambda: tools.edit(name, "ten times", "1:1"),
         lambda: tools.fill_gaps(name, at="1:0"),
         lambda: tools.syntax_errors(name, "1:1", "c = ("),
     ):
@@ -187,7 +187,7 @@ def test_no_tool_shows_a_line_of_a_file_that_may_hold_a_secret(make: Make, folde
 )
 def test_wrong_arguments_are_refused(make: Make, lines: str, instruction: str, why: str) -> None:
     with pytest.raises(RequestError, match=why):
-        make().edit("code.py", lines, instruction)
+        make().edit("code.py", instruction, lines)
     for given in ({}, {"template": "a", "instruction": "b"}):
         with pytest.raises(RequestError, match="one of the two"):
             make().refactor_preview("get($X)", **given)
@@ -197,7 +197,7 @@ def test_wrong_arguments_are_refused(make: Make, lines: str, instruction: str, w
 def test_what_can_be_no_path_is_refused_at_once(make: Make, content: str) -> None:
     for call in (
         lambda: make().fill_gaps(content),
-        lambda: make().edit(content.replace("\n", " "), "1:1", "x"),
+        lambda: make().edit(content.replace("\n", " "), "x", "1:1"),
         lambda: make().refactor_preview("a", "b", paths=[content]),
     ):
         with pytest.raises(RequestError, match="is no path") as refused:
