@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lsprotocol import types
+from pygls.capabilities import get_capability
 
 from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.news import Report, working
-from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
     A,
@@ -70,7 +70,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
 async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Opens the log if the client can; returns its path."""
     path = log_path("lsp")
-    if shows_documents(ls.client_capabilities):
+    if get_capability(ls.client_capabilities, "window.show_document"):
         await ls.show_file(path)
     return {"path": str(path)}
 
@@ -142,7 +142,7 @@ async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
         await awake(ls, report, document)
         found, message, refused = await filling.rewritten(ls, document, wanted)
     if refused:
-        if not shows_documents(ls.client_capabilities):
+        if not get_capability(ls.client_capabilities, "window.show_document"):
             raise RequestError(message)
         await show_refused(ls, message, refused)
         return {"status": "refused", "message": message}

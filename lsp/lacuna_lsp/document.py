@@ -106,6 +106,10 @@ class ClientDocument:
         """Returns a line without its ending, or empty bytes for an index outside the document."""
         return self._lines[index].rstrip(b"\r\n") if 0 <= index < len(self._lines) else b""
 
+    def rows(self, first: int, end: int) -> str:
+        """Returns whole lines with their endings; ``end`` is not included."""
+        return b"".join(self._lines[first:end]).decode()
+
     @property
     def newline(self) -> str:
         """The document's line ending: that of its first line."""

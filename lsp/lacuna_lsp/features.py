@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 
 from lacuna_lsp.client import settings
+from lacuna_lsp.client.news import has_experimental
 from lacuna_lsp.client.protocol import (
     DID_FIND_SIGNATURES,
     DID_FOCUS,
@@ -23,7 +25,6 @@ from lacuna_lsp.client.protocol import (
     ItemParams,
     SignaturesParams,
 )
-from lacuna_lsp.client.settings import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.document import ClientDocument, to_utf8
 from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
@@ -38,7 +39,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     did_change_folders(ls)
     ls.session.read_files()
     ls.session.configure(params.initialization_options)
-    if not completes_inline(params.capabilities):
+    if get_capability(params.capabilities, "text_document.inline_completion") is None:
         ls.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(completion)
 
 
@@ -67,7 +68,7 @@ def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
     """Applies new settings; requests them if the message does not contain them."""
     values = params.settings
-    if values is None and has_configuration(ls.client_capabilities):
+    if values is None and get_capability(ls.client_capabilities, "workspace.configuration"):
         items = [types.ConfigurationItem(section="lacuna")]
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
@@ -189,7 +190,7 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
     from lacuna_lsp.edit import actions
 
     document = ls.session.document(params.text_document.uri).snapshot()
-    asks = asks_for_instructions(ls.client_capabilities)
+    asks = has_experimental(ls, "lacunaInstructions")
     return await asyncio.to_thread(actions.offered, document, params.range, params.context, asks=asks)
 
 

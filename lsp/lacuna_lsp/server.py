@@ -51,21 +51,21 @@ class Server(LanguageServer):
         self.inline = Inline(self.engine, self.session)
         self.ended = threading.Event()
         self.shut_down = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Sends the client the engine's state and starts to connect to the engine."""
         self.loading.hear(self.engine.news)
-        self._tasks = [asyncio.create_task(self.loading.run()), asyncio.create_task(self.engine.run())]
+        self._running = asyncio.create_task(self.engine.run())
 
     async def close(self) -> None:
         """Ends the session after the client has disconnected."""
         self.inline.calmness.save()
         self.inline.left_for("")
         self.loading.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
 
     def _hear(self, news: News) -> None:
         self.loading.hear(news)

@@ -5,7 +5,6 @@ import hmac
 import http
 import logging
 import os
-import re
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +28,6 @@ log = logging.getLogger(__name__)
 Locate = Callable[..., Awaitable[Address]]
 FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-_HEADER = re.compile(rb"[\w-]{1,256}:|\r?\n|$")
 
 
 async def serve_stdio(locate: Locate, stdin: Opened) -> int:
@@ -37,7 +35,7 @@ async def serve_stdio(locate: Locate, stdin: Opened) -> int:
     server = _server(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = _Headers(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
+        reader = StdinAsyncReader(stdin, reading)  # type: ignore[arg-type]  # it reads lines and bytes, no more
         await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
     return 0 if server.shut_down else FAILED
 
@@ -51,9 +49,7 @@ async def serve_unix(locate: Locate, path: Path) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = _server(locate)
         server.protocol.set_writer(writer)
-        await _converse(
-            server, run_async(server.ended, _Headers(reader), server.protocol, log, server.report_server_error)
-        )
+        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
         writer.close()
 
     if not hasattr(asyncio, "start_unix_server"):
@@ -98,21 +94,6 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
         address, number = next(iter(listening.sockets)).getsockname()[:2]
         _announce(f"ws://{address}:{number}" + (f"/?token={drawn}" if drawn else ""))
         await listening.serve_forever()
-
-
-class _Headers:
-    """Reads messages as long as they have headers of LSP."""
-
-    def __init__(self, reader: asyncio.StreamReader | StdinAsyncReader) -> None:
-        self._reader = reader
-        self.readexactly = reader.readexactly
-
-    async def readline(self) -> bytes:
-        """Returns the next header line; raises ConnectionError for a line that is none."""
-        line = await self._reader.readline()
-        if not _HEADER.match(line):
-            raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
-        return line
 
 
 def _server(locate: Locate) -> Server:

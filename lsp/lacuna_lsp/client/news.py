@@ -5,17 +5,17 @@ One is shown while the model loads, and a message when something fails.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
 import msgspec
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 
 from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession
 from lacuna_lsp.client.protocol import STATUS
-from lacuna_lsp.client.settings import hears_status, shows_progress
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 Health = Literal["ok", "error"]
@@ -51,7 +51,8 @@ class LoadingProgress:
     def __init__(self, server: LanguageServer, session: ClientSession) -> None:
         self._server = server
         self._session = session
-        self._news: asyncio.Queue[News] = asyncio.Queue()
+        self._changed = asyncio.Event()
+        self._bar: asyncio.Task[None] | None = None
         self._outages = 0
         self._heard = News("starting")
         self._nothing = ""
@@ -61,8 +62,33 @@ class LoadingProgress:
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
         self._heard = news
+        self._changed.set()
         self.notify()
-        self._news.put_nowait(news)
+        if news.state in ("starting", "loading"):
+            self._bar = self._bar or asyncio.create_task(self._show())
+            return
+        self._hide()
+        if news.state == "lost":
+            self._outages += 1
+            self._session.say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
+        elif news.state in ("unreachable", "failed"):
+            self._session.say_once(f"No engine: {news.message}")
+
+    def _hide(self) -> None:
+        if self._bar is not None:
+            self._bar.cancel()
+        self._bar = None
+
+    async def _show(self) -> None:
+        """Shows a bar until cancelled, if the engine does not start at once."""
+        if self._heard.state == "starting":
+            await asyncio.sleep(AT_ONCE_S)
+        with suppress(CancelledByUserError):  # the loading goes on without the bar
+            async with working(self._server, TITLE, button=False) as report:
+                while True:
+                    self._changed.clear()
+                    report(self._heard.message or "the engine starts", self._heard.fraction)
+                    await self._changed.wait()
 
     def answered(self, nothing: str) -> None:
         """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
@@ -78,13 +104,15 @@ class LoadingProgress:
 
     def snoozed(self) -> None:
         """Takes in that suggestions are snoozed or go on, for the same clients, which are told of its end, too."""
-        self.close()
+        if self._end_of_snooze is not None:
+            self._end_of_snooze.cancel()
         if seconds := self._session.snoozed_s:
             self._end_of_snooze = asyncio.get_running_loop().call_later(seconds, self.notify)
         self.notify()
 
     def close(self) -> None:
-        """Tells of no end of a snooze any more."""
+        """Shows and tells nothing any more."""
+        self._hide()
         if self._end_of_snooze is not None:
             self._end_of_snooze.cancel()
 
@@ -96,34 +124,14 @@ class LoadingProgress:
 
     def notify(self, nothing: str = "") -> None:
         """Sends the state; ``nothing`` is told once, with the answer that it is about."""
-        if hears_status(self._server.client_capabilities):
+        if has_experimental(self._server, "serverStatusNotification"):
             self._server.protocol.notify(STATUS, {**self.status(), "nothing": nothing})
 
-    async def run(self) -> None:
-        """Shows the states passed to ``hear`` until cancelled."""
-        while True:
-            news = await self._news.get()
-            if news.state == "starting":
-                news = await self._after()
-            if news.state == "loading":
-                with suppress(CancelledByUserError):  # the loading goes on without the bar
-                    async with working(self._server, TITLE, button=False) as report:
-                        while news.state == "loading":
-                            report(news.message, news.fraction)
-                            news = await self._news.get()
-            if news.state == "lost":
-                self._outages += 1
-                self._session.say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
-            elif news.state in ("unreachable", "failed"):
-                self._session.say_once(f"No engine: {news.message}")
 
-    async def _after(self) -> News:
-        """Returns the state after that of an engine that starts; it is loading if that takes a while."""
-        try:
-            async with asyncio.timeout(AT_ONCE_S):
-                return await self._news.get()
-        except TimeoutError:
-            return News("loading", message="the engine starts")
+def has_experimental(server: LanguageServer, name: str) -> bool:
+    """Whether the client declares a capability that LSP does not have, as rust-analyzer's clients do."""
+    declared = server.client_capabilities.experimental
+    return isinstance(declared, Mapping) and bool(declared.get(name))
 
 
 @asynccontextmanager
@@ -135,7 +143,7 @@ async def working(
     ``button``: the client shows one that cancels the work. ``shares``: shares will be told. Raises CancelledByUserError
     if the user cancels.
     """
-    if not shows_progress(server.client_capabilities):
+    if not get_capability(server.client_capabilities, "window.work_done_progress"):
         yield lambda message, share: None
         return
     progress, token, task = server.work_done_progress, uuid.uuid4().hex, asyncio.current_task()

@@ -1,7 +1,6 @@
 """Edits of many places, proposed in a preview."""
 
 import asyncio
-import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +10,9 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 from msgspec.structs import replace as replace_fields
+from pygls.capabilities import get_capability
 
 from lacuna_lsp.client.news import Report
-from lacuna_lsp.client.settings import confirms_edits, versions_edits
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.server import Server
@@ -37,6 +36,7 @@ from lacuna_server.refactor.rewriting.refactoring import (
 )
 
 APPLY = "Apply"
+DOCUMENT_CHANGES = "workspace.workspace_edit.document_changes"
 
 
 class DocumentEdits(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
     if not any(change.edits for change in changes):
         return {"status": "nothing"}
     reason = _stale(ls, changes)
-    if not reason and confirm and not confirms_edits(ls.client_capabilities):
+    if not reason and confirm and not _confirms(ls.client_capabilities):
         if not await _confirmed(ls, label, changes):
             return {"status": "declined"}
         reason = _stale(ls, changes)
@@ -94,7 +94,7 @@ def workspace_edit(
     changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
 ) -> types.WorkspaceEdit:
     """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
-    preview = confirm and confirms_edits(client)
+    preview = confirm and _confirms(client)
     annotations: dict[str, types.ChangeAnnotation] = {}
 
     def made(document: ClientDocument, planned: PlannedEdit) -> types.TextEdit | types.AnnotatedTextEdit:
@@ -105,26 +105,21 @@ def workspace_edit(
         annotations[name] = types.ChangeAnnotation(label, needs_confirmation=True, description=document.path)
         return types.AnnotatedTextEdit(name, span, planned.new_text)
 
-    if not versions_edits(client):
-        plain = {
-            change.document.uri: [
-                types.TextEdit(change.document.span(one.start, one.end), one.new_text) for one in change.edits
-            ]
-            for change in changes
-        }
-        return types.WorkspaceEdit(changes=plain)
-    edits = [
-        types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version),
-            [made(change.document, planned) for planned in change.edits],
-        )
-        for change in changes
+    edits = [(change, [made(change.document, one) for one in change.edits]) for change in changes]
+    if not get_capability(client, DOCUMENT_CHANGES):
+        plain = {change.document.uri: own for change, own in edits}
+        return types.WorkspaceEdit(changes=plain)  # type: ignore[arg-type]  # none has an annotation
+    versioned = [
+        types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version), own)
+        for change, own in edits
     ]
-    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations or None)
+    return types.WorkspaceEdit(document_changes=versioned, change_annotations=annotations or None)
 
 
-# While places are looked for, their number is reported each time that so many more are found.
-REPORTED = 100
+def _confirms(client: types.ClientCapabilities) -> bool:
+    """Whether the client can ask the user to confirm single edits before it applies them."""
+    annotates = get_capability(client, "workspace.workspace_edit.change_annotation_support") is not None
+    return annotates and bool(get_capability(client, DOCUMENT_CHANGES))
 
 
 def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
@@ -191,13 +186,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
     Files that are not open and may not be written are left out.
     """
     ls.inline.hide()
-    loop, counted = asyncio.get_running_loop(), itertools.count(1)
-
-    def found_one() -> None:
-        if (number := next(counted)) % REPORTED == 0:
-            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
-
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0

@@ -64,7 +64,7 @@ Answer = Progress | Step | Result | Exception
 
 
 @dataclass(slots=True)
-class _Document:
+class Document:
     """A document as the service is to have it: ``opened`` has all but its text and version."""
 
     opened: Open
@@ -73,13 +73,14 @@ class _Document:
 
     @property
     def message(self) -> Open:
+        """What opens it as it is now."""
         return msgspec.structs.replace(self.opened, text=self.text.decode(), version=self.version)
 
 
 class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
-    The client keeps the open documents, and counts their versions: no two texts of a uri have the same one. After a
+    The client keeps the open ``documents``, and counts their versions: no two texts of a uri have the same one. After a
     break it connects again, with growing pauses, opens the documents again, and sends again the requests that had no
     answer yet. What was not sent by then is in the documents and requests, and is dropped.
     """
@@ -107,7 +108,7 @@ class Client:
         self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self._documents: dict[str, _Document] = {}
+        self.documents: dict[str, Document] = {}
         self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
@@ -166,10 +167,10 @@ class Client:
 
     def open(self, opened: Open) -> None:
         """Open a document, or replace it; in its version, or in a higher one where the uri may have had that one."""
-        before = self._documents.get(opened.uri)
+        before = self.documents.get(opened.uri)
         version = max(opened.version, 1 + (self._closed if before is None else before.version))
         bare = msgspec.structs.replace(opened, text="")
-        self._documents[opened.uri] = document = _Document(bare, bytearray(opened.text.encode()), version)
+        self.documents[opened.uri] = document = Document(bare, bytearray(opened.text.encode()), version)
         self._post(document.message)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
@@ -177,7 +178,7 @@ class Client:
 
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
-        document = self._documents[uri]
+        document = self.documents[uri]
         document.text = apply(document.text, edits)
         document.version += 1
         many = len(edits) > MAX_EDITS
@@ -185,21 +186,9 @@ class Client:
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
-        if (document := self._documents.pop(uri, None)) is not None:
+        if (document := self.documents.pop(uri, None)) is not None:
             self._closed = max(self._closed, document.version)
             self._post(Close(uri))
-
-    def has(self, uri: str) -> bool:
-        """Whether a document is open."""
-        return uri in self._documents
-
-    def version(self, uri: str) -> int:
-        """Return the version of an open document as it is now."""
-        return self._documents[uri].version
-
-    def text(self, uri: str) -> bytes:
-        """Return the text of an open document as it is now."""
-        return bytes(self._documents[uri].text)
 
     # --- requests
 
@@ -310,7 +299,7 @@ class Client:
         if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
             log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
         self.reads_workspaces = bool(address.token) and welcome.workspaces
-        messages: list[ClientMessage] = [document.message for document in self._documents.values()]
+        messages: list[ClientMessage] = [document.message for document in self.documents.values()]
         messages += [message for message, _ in self._infills.values()]
         messages += [GetStatus() for _ in self._statuses]
         self._outbox = asyncio.Queue()
@@ -359,7 +348,7 @@ class Client:
     async def _open_again(self, uri: str, after_ms: int) -> None:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
-        if (document := self._documents.get(uri)) is not None and self._end is None:
+        if (document := self.documents.get(uri)) is not None and self._end is None:
             self._post(document.message)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

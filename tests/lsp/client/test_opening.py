@@ -1,10 +1,8 @@
-"""The first message of a client starts the engine, and a stream that is no LSP is closed."""
+"""The first message of a client starts the engine."""
 
-import asyncio
 import io
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +12,6 @@ from hypothesis import strategies as st
 from lacuna_lsp.client import opening
 from lacuna_lsp.client.opening import Opened
 from lacuna_server.client import starting
-
-
-async def test_an_http_request_of_a_browser_gets_no_answer(language_server: Path) -> None:
-    reader, writer = await asyncio.open_unix_connection(language_server)
-    body = initialize(processId=None, rootUri=None, capabilities={})
-    writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-    assert await asyncio.wait_for(reader.read(), 60) == b""
-    writer.close()
-    await writer.wait_closed()
 
 
 def message(body: bytes) -> bytes:

@@ -100,22 +100,6 @@ def test_what_a_refactor_leaves_out_is_said(make: Make, folder: Path) -> None:
     assert nothing.message == "no place matches the pattern, read as call_expression (expression)"
 
 
-def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(make: Make, folder: Path) -> None:
-    long = folder / f"{'n' * 240}.py"
-    for path in (long, folder / "locked.py", folder / "linked.py"):
-        path.write_bytes(b"x = old(1)\r\n")
-    (folder / "locked.py").chmod(0o444)
-    (folder / "other name.py").hardlink_to(folder / "linked.py")
-    (folder / "latin.py").write_bytes(b"old('caf\xe9')\n")
-    tools = make()
-    shown = tools.refactor_preview("old($X)", template="fresh($X)", paths=["."])
-    for said in ("latin.py is not UTF-8 text", "locked.py is read-only", "linked.py has 2 hard links"):
-        assert said in shown.message
-    assert tools.refactor_apply(shown.plan).written == (str(long),)
-    assert long.read_bytes() == b"x = fresh(1)\r\n"
-    assert (folder / "locked.py").read_bytes() == (folder / "other name.py").read_bytes() == b"x = old(1)\r\n"
-
-
 def test_a_refused_text_is_explained(make: Make) -> None:
     outcome = make().syntax_errors("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"
@@ -137,13 +121,6 @@ def test_a_path_outside_the_folders_is_refused(make: Make, folder: Path, path: s
         with pytest.raises(RequestError, match="outside the folders of this server"):
             call()
     assert (folder.parent / "secret.py").read_text() == "key = 1\n"
-
-
-def test_an_ignored_file_is_refused(make: Make, folder: Path) -> None:
-    (folder / ".gitignore").write_text("private.py\n")
-    (folder / "private.py").write_text("a = 1\n")
-    with pytest.raises(RequestError, match="ignored by git"):
-        make().edit("private.py", "x", "1:1")
 
 
 # By its name, its folder, the rules of git, a hidden folder, a dependency, and by what it holds.

@@ -128,7 +128,7 @@ async def test_no_two_texts_of_a_name_have_the_same_version(machine: Front) -> N
         for text in ("first", "second"):
             client.open(Open("a", text))
             client.change("a", [Edit(0, 0, "the ")])
-            versions.append(client.version("a"))
+            versions.append(client.documents["a"].version)
             answers = [answer async for answer in client.infill(infill("", "a", version=versions[-1]))]
             assert isinstance(answers[-1], Result)
             assert answers[-1].result.fills == (expected(f"the {text}", 0),)
