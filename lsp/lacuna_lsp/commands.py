@@ -37,23 +37,41 @@ from lacuna_server.client.starting import log_path
 from lacuna_server.refactor.plan import PlannedEdit
 
 SHOW_REFUSED = "Show what it wrote"
-Handler = Callable[[Server, A], Coroutine[Any, Any, dict[str, Any]]]
+Handler = Callable[..., Coroutine[Any, Any, Any]]
 
 if TYPE_CHECKING:
     from lacuna_server.refactor.places.source import Source
     from lacuna_server.refactor.plan import Plan
 
 
-@refusing
+COMMANDS: dict[str, Callable[..., Any]] = {}
+
+
+def command(name: str, kind: type[A] | None = None) -> Callable[[Handler], Handler]:
+    """Decorates the handler of a command; its arguments are converted to one of this kind."""
+
+    def entered(handler: Handler) -> Handler:
+        async def called(ls: Server, *arguments: Any) -> Any:
+            return await handler(ls, *(arguments if kind is None else [read(kind, arguments)]))
+
+        COMMANDS[name] = refusing(called)
+        return handler
+
+    return entered
+
+
+@command(items.ACCEPTED)
 async def accepted(ls: Server, *arguments: Any) -> None:
     """Reports an accepted suggestion to the engine; every item carries this command."""
     ls.inline.feedback("accepted", items.origin_of(arguments))
 
 
+@command(offers.ACCEPTED)
 async def accepted_edit(ls: Server, *arguments: Any) -> None:
     """Takes notice of an accepted next edit; every edit carries this command. The edit itself tells it as well."""
 
 
+@command("lacuna.status")
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the engine's state, the counts of suggestions and the path of the log."""
     engine = await ls.engine.status()
@@ -67,34 +85,13 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     }
 
 
+@command("lacuna.showLog")
 async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Opens the log if the client can; returns its path."""
     path = log_path("lsp")
     if get_capability(ls.client_capabilities, "window.show_document"):
         await ls.show_file(path)
     return {"path": str(path)}
-
-
-# The commands of items and those without an argument; the others enter themselves.
-COMMANDS: dict[str, Callable[..., Any]] = {
-    items.ACCEPTED: accepted,
-    offers.ACCEPTED: accepted_edit,
-    "lacuna.status": status,
-    "lacuna.showLog": show_log,
-}
-
-
-def command(name: str, kind: type[A]) -> Callable[[Handler[A]], Handler[A]]:
-    """Decorates the handler of a command whose argument is an object of this kind."""
-
-    def entered(handler: Handler[A]) -> Handler[A]:
-        async def called(ls: Server, *arguments: Any) -> Any:
-            return await handler(ls, read(kind, arguments))
-
-        COMMANDS[name] = refusing(called)
-        return handler
-
-    return entered
 
 
 @command("lacuna.fillRegions", FillRegions)

@@ -18,10 +18,8 @@ from lacuna_lsp.client.protocol import (
     DID_SHOW,
     DID_SHOW_EDIT,
     INLINE_EDIT,
-    EditItemParams,
+    CursorParams,
     FocusParams,
-    InlineCompletionParams,
-    InlineEditParams,
     ItemParams,
     SignaturesParams,
 )
@@ -149,29 +147,27 @@ def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams)
 
 
 @refusing
-async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
+async def inline_completion(ls: Server, params: CursorParams) -> types.InlineCompletionList:
     """Returns suggestions for a cursor; tells the client why there are none for a user who asked for them."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     selected = None
     if (entry := context.selected_completion_info) is not None:
         selected = Edit(*document.bounds(entry.range), to_utf8(entry.text).decode())
-    suggested = ls.inline.suggest(Request(document, document.inside(params.position), invoked, selected))
-    answer = await (patiently(ls, "Suggest", suggested) if invoked else suggested)
+    suggested = ls.inline.suggest(Request(document, document.inside(params.position), context.invoked, selected))
+    answer = await (patiently(ls, "Suggest", suggested) if context.invoked else suggested)
     ls.loading.withheld(answer.held)
-    if invoked:
+    if context.invoked:
         ls.loading.answered(answer.why)
     return items.inline(document, answer.items)
 
 
 @refusing
-async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
+async def inline_edit(ls: Server, params: CursorParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     told = {one.range.start.line: one.message for one in context.diagnostics}
     shown = await ls.next_edits.offer(
-        document, params.position.line, invoked=invoked, others=context.other_documents, told=told
+        document, params.position.line, invoked=context.invoked, others=context.other_documents, told=told
     )
     return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
@@ -204,11 +200,11 @@ def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
     return told
 
 
-def did_show_edit(ls: Server, params: EditItemParams) -> None:
+def did_show_edit(ls: Server, params: ItemParams) -> None:
     """Takes notice of a next edit that the user sees; nothing depends on it."""
 
 
-def did_reject_edit(ls: Server, params: EditItemParams) -> None:
+def did_reject_edit(ls: Server, params: ItemParams) -> None:
     """Never offers a dismissed next edit again."""
     arguments = params.item.command.arguments if params.item.command is not None else None
     if arguments:

@@ -7,6 +7,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
+from lacuna_lsp.client.protocol import Params
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic
 
@@ -15,7 +16,7 @@ Document = types.OptionalVersionedTextDocumentIdentifier
 A = TypeVar("A", bound="Arguments")
 
 
-class Arguments(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class Arguments(Params, frozen=True, forbid_unknown_fields=True):
     """A JSON object with keys in camel case."""
 
 
@@ -67,7 +68,7 @@ class Refactor(Arguments, frozen=True):
     template: str = ""
     instruction: str = ""
     recipe: str = ""
-    settings: dict[str, str] = {}
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
     language: str = ""
     text_document: Document | None = None
 
