@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from lsprotocol import types
@@ -16,6 +16,8 @@ from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
 from lacuna_lsp.client.news import Report, working
 from lacuna_lsp.document import ClientDocument
+from lacuna_lsp.edit import bulk, filling
+from lacuna_lsp.edit.actions import recipes_for
 from lacuna_lsp.edit.arguments import (
     A,
     ContextArguments,
@@ -34,15 +36,12 @@ from lacuna_lsp.suggest import items
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_server.client.starting import log_path
-from lacuna_server.refactor.plan import PlannedEdit
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.plan import Plan, PlannedEdit
+from lacuna_server.refactor.rewriting.rewrite import first_line
 
 SHOW_REFUSED = "Show what it wrote"
 Handler = Callable[..., Coroutine[Any, Any, Any]]
-
-if TYPE_CHECKING:
-    from lacuna_server.refactor.places.source import Source
-    from lacuna_server.refactor.plan import Plan
-
 
 COMMANDS: dict[str, Callable[..., Any]] = {}
 
@@ -75,11 +74,10 @@ async def accepted_edit(ls: Server, *arguments: Any) -> None:
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the engine's state, the counts of suggestions and the path of the log."""
     engine = await ls.engine.status()
-    counts = msgspec.to_builtins(ls.inline.counts)
     return {
         **ls.loading.status(),
         "engine": msgspec.to_builtins(engine),
-        "suggestions": counts,
+        "suggestions": ls.inline.counts,
         "suggest": ls.session.settings.suggest,
         "log": str(log_path("lsp")),
     }
@@ -97,8 +95,6 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
 @command("lacuna.fillRegions", FillRegions)
 async def fill_regions(ls: Server, wanted: FillRegions) -> dict[str, Any]:
     """Fills ranges, markers or empty bodies together."""
-    from lacuna_lsp.edit import filling
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, regions = document.version, filling.regions(document, wanted)
     label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
@@ -112,8 +108,6 @@ async def fill_regions(ls: Server, wanted: FillRegions) -> dict[str, Any]:
 @command("lacuna.regenerate", Regenerate)
 async def regenerate(ls: Server, wanted: Regenerate) -> dict[str, Any]:
     """Finds other texts for a selection; with ``choose``, the user's choice replaces the selection."""
-    from lacuna_lsp.edit import filling
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate") as report:
@@ -130,9 +124,6 @@ async def regenerate(ls: Server, wanted: Regenerate) -> dict[str, Any]:
 @command("lacuna.edit", EditArguments)
 async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
     """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
-    from lacuna_lsp.edit import filling
-    from lacuna_server.refactor.rewriting.rewrite import first_line
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
     async with working(ls, title) as report:
@@ -171,8 +162,6 @@ async def show_refused(ls: Server, message: str, diff: str) -> None:
 @command("lacuna.recipes", Recipes)
 async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
     """Returns the ready-made refactors for a document."""
-    from lacuna_lsp.edit.actions import recipes_for
-
     document = ls.session.document(wanted.text_document.uri).snapshot()
     return {"recipes": await asyncio.to_thread(recipes_for, document)}
 
@@ -180,8 +169,6 @@ async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
 @command("lacuna.refactor", Refactor)
 async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
     """Rewrites many places by a template, fills its holes, and proposes the edits for confirmation."""
-    from lacuna_lsp.edit import bulk
-
     asked = bulk.refactoring(ls, wanted)
     async with working(ls, asked.title) as report:
         looked_at, unread = await bulk.sources(ls, wanted, asked.languages)
@@ -193,18 +180,14 @@ async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
 @command("lacuna.propagate", Propagate)
 async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
-    from lacuna_lsp.edit import bulk, filling
-
     async with working(ls, "Make the change everywhere") as report:
         asked, looked_at = await filling.followed(ls, wanted, partial(awake, ls, report))
         plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 
 
-async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict[str, Any]:
+async def offer(ls: Server, plan: Plan, looked_at: Sequence[Source]) -> dict[str, Any]:
     """Proposes the edits of a plan, and reports the places that they leave out."""
-    from lacuna_lsp.edit import bulk
-
     if plan.left_out:
         others = f", and {len(plan.left_out) - 1} more" if len(plan.left_out) > 1 else ""
         ls.say(f"{plan.title}: {plan.left_out[0]}{others}")

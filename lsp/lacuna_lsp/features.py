@@ -24,6 +24,7 @@ from lacuna_lsp.client.protocol import (
     SignaturesParams,
 )
 from lacuna_lsp.document import ClientDocument, to_utf8
+from lacuna_lsp.edit import actions
 from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request
@@ -183,8 +184,6 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
 @refusing
 async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Returns the code actions for a range."""
-    from lacuna_lsp.edit import actions
-
     document = ls.session.document(params.text_document.uri).snapshot()
     asks = has_experimental(ls, "lacunaInstructions")
     return await asyncio.to_thread(actions.offered, document, params.range, params.context, asks=asks)

@@ -199,14 +199,6 @@ async def test_a_request_that_the_client_cancels_is_stopped(editor: Editor, daem
     await until(lambda: "stopped" in daemon.events)
 
 
-async def test_nothing_is_suggested_where_no_suggestion_helps(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    for text in ("val¦ue = 1\n", "value = ¦ something(else)\n", "value = 1;¦\n"):
-        editor.open(text)
-        assert await editor.suggest() == []
-    assert daemon.requests == []
-
-
 async def test_a_block_is_requested_where_one_begins_and_a_line_elsewhere(editor: Editor, daemon: Daemon) -> None:
     await editor.begin("def f(x):\n    ¦\n", maxLines=5, maxTokens=40)
     await editor.suggest()

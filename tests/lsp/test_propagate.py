@@ -60,25 +60,6 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor) 
     ]
 
 
-async def test_what_follows_is_found_in_strings_comments_and_other_files(editor: Editor, tmp_path: Path) -> None:
-    rest = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
-    (tmp_path / "other.py").write_text(f"{rest}import brotli_codec\nbody = brotli_codec.compress(text)\n")
-    (tmp_path / "apart.py").write_text(rest)
-    await editor.initialize(folder=tmp_path, ready=False)
-    editor.open(
-        f"import brotli_codec¦\n{rest}raise ImportError('brotli_codec is missing')\n",
-        uri=(tmp_path / "here.py").as_uri(),
-    )
-    editor.delete(len("brotli_codec"))
-    editor.type("brotlicffi")
-    place = {"line": 0, "character": 3}
-    answer = await editor.do("propagate", position=place)
-    assert (answer["status"], answer["edits"]) == ("applied", 3)
-    changed = editor.applied[0].edit.document_changes
-    assert changed is not None
-    assert {change.text_document.uri.rpartition("/")[2] for change in changed} == {"here.py", "other.py"}  # type: ignore[union-attr]
-
-
 async def test_saving_discards_the_recorded_changes(editor: Editor) -> None:
     await editor.begin("f(a¦)\nf(b)\n")
     editor.type(", 1")

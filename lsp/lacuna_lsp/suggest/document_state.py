@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts, num_off
@@ -16,32 +16,17 @@ KEPT = 32
 MAX_TYPED = 40
 # A fill ends so many seconds after the last request that waited for it has left without an answer.
 LEFT_S = 1.0
-# What other language servers say of a line holds for lines so near.
-TOLD_LINES = 2
-
-
-class SuggestionMatch(NamedTuple):
-    """A suggestion at a cursor: what is left of its texts, each with its index."""
-
-    suggestion: Suggestion
-    texts: Texts
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether nothing is left to show."""
-        return not any(text.strip() for _, text in self.texts)
-
-    @property
-    def has_more_to_come(self) -> bool:
-        """Whether all that is written so far is typed, and the fill will tell how it goes on."""
-        return self.is_blank and self.suggestion.is_under_way
 
 
 class DocumentState:
-    """One open document: its newest request, the fill under way, and all suggestions that may be served again."""
+    """One open document: its newest request, the fill under way, and all suggestions that may be served again.
+
+    ``told`` is what other language servers have said of the names at a line, and the line.
+    """
 
     def __init__(self, document: ClientDocument) -> None:
         self.document = document
+        self.told: tuple[int, Sequence[Snippet]] = 0, ()
         self._suggestions: list[Suggestion] = []  # the newest is the last, and alone may be under way
         self._shown: tuple[Suggestion, Texts] | None = None
         self._refused: Suggestion | None = None
@@ -49,22 +34,11 @@ class DocumentState:
         self._leaving: asyncio.TimerHandle | None = None
         self._read: Callable[[], Awaitable[None]] | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._told: tuple[int, tuple[Snippet, ...]] = 0, ()
 
     @property
     def fill(self) -> Suggestion | None:
         """The suggestion whose fill is under way."""
         return self._suggestions[-1] if self._suggestions and self._suggestions[-1].is_under_way else None
-
-    # --- what other language servers say
-
-    def tell(self, line: int, signatures: Sequence[Snippet]) -> None:
-        """Takes what the editor's other language servers say of the names at a line."""
-        self._told = line, tuple(signatures)
-
-    def signatures(self, line: int) -> tuple[Snippet, ...]:
-        """Returns what was told of a line, or of one near it."""
-        return self._told[1] if abs(line - self._told[0]) <= TOLD_LINES else ()
 
     # --- the newest request
 
@@ -117,12 +91,10 @@ class DocumentState:
 
     # --- suggestions
 
-    def find(self, cursor: Edit) -> SuggestionMatch | None:
+    def find(self, cursor: Edit) -> Suggestion | None:
         """Returns the newest suggestion for a cursor; one without a text tells that there is none for its place."""
-        for one in reversed(self._suggestions):
-            if one.is_kept and ((texts := one.rests(cursor)) or one.is_at(cursor)):
-                return SuggestionMatch(one, texts)
-        return None
+        kept = (one for one in reversed(self._suggestions) if one.is_kept)
+        return next((one for one in kept if one.rests(cursor) or one.is_at(cursor)), None)
 
     def of(self, id: str) -> Suggestion | None:
         """Returns the suggestion of a request, or None if it is no longer stored."""
@@ -178,14 +150,15 @@ class DocumentState:
         self._read = read
         if self._reading is not None:
             self._reading.cancel()
-        self._reading = asyncio.ensure_future(_after(pause_s, read)) if read is not None else None
+
+        async def wait() -> None:
+            await asyncio.sleep(pause_s)
+            if read is not None:
+                await read()
+
+        self._reading = asyncio.ensure_future(wait()) if read is not None else None
 
     def read_again(self, pause_s: float) -> None:
         """Reads ahead for the same place: the engine was not ready."""
         if self._read is not None:
             self.rest(self._read, pause_s)
-
-
-async def _after(pause_s: float, read: Callable[[], Awaitable[None]]) -> None:
-    await asyncio.sleep(pause_s)
-    await read()

@@ -185,7 +185,7 @@ class Suggestion:
 
     def is_ready(self, cursor: Edit) -> bool:
         """Whether it has a text for a cursor, or has ended with none for its place."""
-        if any(text.strip() for _, text in self.rests(cursor)):
+        if not is_blank(self.rests(cursor)):
             return True
         return self.is_kept and not self.is_under_way and (self.is_at(cursor) or bool(self.rests(cursor)))
 
@@ -193,6 +193,11 @@ class Suggestion:
         """Ends the fill; what it has read and written is the engine's to use again."""
         if self._task is not None:
             self._task.cancel()
+
+
+def is_blank(texts: Texts) -> bool:
+    """Whether there is nothing to show."""
+    return not any(text.strip() for _, text in texts)
 
 
 def num_off(text: str, typed: str) -> int:

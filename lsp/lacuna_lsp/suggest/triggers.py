@@ -8,6 +8,8 @@ from typing import Literal, Self
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.regions import one_line
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.registry import language_for
 from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of, in_word
 from lacuna_server.wire.config import Dial, SuggestIn
 
@@ -98,9 +100,6 @@ def why_off(where: SuggestIn, document: ClientDocument, offset: int) -> str:
 
 def _kind(document: ClientDocument, offset: int) -> str:
     """Whether a place is in a "comment" or a "string"; "" elsewhere, and where the language is not known."""
-    from lacuna_model.languages.parsing import UnparsableError
-    from lacuna_model.languages.registry import language_for
-
     language, text = language_for(document.path, document.language), document.text
     if language is None or len(text) > MOST_BYTES:
         return ""

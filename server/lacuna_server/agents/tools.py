@@ -25,6 +25,7 @@ from lacuna_model.core.params import (
     Region,
     Task,
 )
+from lacuna_model.languages.registry import require_language
 from lacuna_model.text import diff
 from lacuna_model.text.lines import newline_of
 from lacuna_server import files
@@ -139,8 +140,6 @@ class Tools:
             raise RequestError("a refactor takes a template or an instruction, one of the two")
         found = by_structure(pattern, template or files.MARKER)
         if language:
-            from lacuna_model.languages.registry import require_language  # loads all languages
-
             found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
