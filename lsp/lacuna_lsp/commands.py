@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from lsprotocol import types
+from msgspec import Meta
 from pygls.capabilities import get_capability
 
 from lacuna_lsp import offers
@@ -18,19 +19,8 @@ from lacuna_lsp.client.news import Report, working
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit import bulk, filling
 from lacuna_lsp.edit.actions import recipes_for
-from lacuna_lsp.edit.arguments import (
-    A,
-    ContextArguments,
-    EditArguments,
-    FillRegions,
-    Propagate,
-    Recipes,
-    Refactor,
-    Regenerate,
-    Snooze,
-    read,
-)
-from lacuna_lsp.edit.bulk import DocumentEdits, propose
+from lacuna_lsp.edit.bulk import Arguments, Document, DocumentEdits, Refactor, propose
+from lacuna_lsp.edit.filling import EditArguments, FillRegions, Propagate, Regenerate
 from lacuna_lsp.server import Server, refusing
 from lacuna_lsp.suggest import items
 from lacuna_model.core.errors import RequestError
@@ -46,17 +36,27 @@ Handler = Callable[..., Coroutine[Any, Any, Any]]
 COMMANDS: dict[str, Callable[..., Any]] = {}
 
 
-def command(name: str, kind: type[A] | None = None) -> Callable[[Handler], Handler]:
+def command(name: str, kind: type[Arguments] | None = None) -> Callable[[Handler], Handler]:
     """Decorates the handler of a command; its arguments are converted to one of this kind."""
 
     def entered(handler: Handler) -> Handler:
         async def called(ls: Server, *arguments: Any) -> Any:
-            return await handler(ls, *(arguments if kind is None else [read(kind, arguments)]))
+            return await handler(ls, *(arguments if kind is None else [_read(kind, arguments)]))
 
         COMMANDS[name] = refusing(called)
         return handler
 
     return entered
+
+
+def _read(kind: type[Arguments], arguments: Sequence[Any]) -> Arguments:
+    """Converts a command's arguments to ``kind``; raises RequestError with the reason if they are wrong."""
+    if len(arguments) != 1:
+        raise RequestError(f"this command takes one argument, an object, not {len(arguments)}")
+    try:
+        return msgspec.convert(arguments[0], kind)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"bad argument: {error}") from None
 
 
 @command(items.ACCEPTED)
@@ -159,6 +159,12 @@ async def show_refused(ls: Server, message: str, diff: str) -> None:
     await ls.show_file(path)
 
 
+class Recipes(Arguments, frozen=True):
+    """``lacuna.recipes``: the document to list recipes for."""
+
+    text_document: Document
+
+
 @command("lacuna.recipes", Recipes)
 async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
     """Returns the ready-made refactors for a document."""
@@ -193,6 +199,13 @@ async def offer(ls: Server, plan: Plan, looked_at: Sequence[Source]) -> dict[str
         ls.say(f"{plan.title}: {plan.left_out[0]}{others}")
     outcome = await propose(ls, plan.title, bulk.changes(ls, plan, looked_at), confirm=True)
     return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
+
+
+class ContextArguments(Arguments, frozen=True):
+    """``lacuna.showContext``: a place in a document."""
+
+    text_document: Document
+    position: types.Position
 
 
 @command("lacuna.showContext", ContextArguments)
@@ -232,6 +245,12 @@ async def snippets_read(document: ClientDocument, position: types.Position, work
     answer: dict[str, Any] = msgspec.json.decode(out)
     answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
     return answer
+
+
+class Snooze(Arguments, frozen=True):
+    """``lacuna.snooze``: for how many minutes nothing is suggested without a request; 0: suggestions go on."""
+
+    minutes: Annotated[float, Meta(ge=0, le=24 * 60)] = 10
 
 
 @command("lacuna.snooze", Snooze)

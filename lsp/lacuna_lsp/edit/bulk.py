@@ -13,8 +13,8 @@ from msgspec.structs import replace as replace_fields
 from pygls.capabilities import get_capability
 
 from lacuna_lsp.client.news import Report
+from lacuna_lsp.client.protocol import Params
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.server import Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
@@ -35,8 +35,14 @@ from lacuna_server.refactor.rewriting.refactoring import (
     places,
 )
 
+# A document, with the expected version if the client sends one.
+Document = types.OptionalVersionedTextDocumentIdentifier
 APPLY = "Apply"
 DOCUMENT_CHANGES = "workspace.workspace_edit.document_changes"
+
+
+class Arguments(Params, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with keys in camel case."""
 
 
 class DocumentEdits(msgspec.Struct, frozen=True):
@@ -120,6 +126,23 @@ def _confirms(client: types.ClientCapabilities) -> bool:
     """Whether the client can ask the user to confirm single edits before it applies them."""
     annotates = get_capability(client, "workspace.workspace_edit.change_annotation_support") is not None
     return annotates and bool(get_capability(client, DOCUMENT_CHANGES))
+
+
+class Refactor(Arguments, frozen=True):
+    """``lacuna.refactor``: rewrites the places of a pattern or a query, or applies a recipe.
+
+    The places become what the template says, or their lines are rewritten by the instruction. ``text_document`` is one
+    open document; without it, the whole workspace is searched.
+    """
+
+    pattern: str = ""
+    query: str = ""
+    template: str = ""
+    instruction: str = ""
+    recipe: str = ""
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    language: str = ""
+    text_document: Document | None = None
 
 
 def refactoring(ls: Server, wanted: Refactor) -> Refactoring:

@@ -3,18 +3,19 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Annotated, Literal
 
 from lsprotocol import types
+from msgspec import Meta
 from tree_sitter import Node
 
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
-from lacuna_lsp.edit.bulk import source_of, sources
+from lacuna_lsp.edit.bulk import Arguments, Document, Refactor, source_of, sources
 from lacuna_lsp.offers import Offer, near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MORE_TOKENS, EditLines, FillGaps, Region
+from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
@@ -91,6 +92,14 @@ def _is_docstring(node: Node) -> bool:
     return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
 
 
+class Propagate(Arguments, frozen=True):
+    """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
+
+    text_document: Document
+    position: types.Position
+    scope: Literal["file", "workspace"] = "workspace"
+
+
 async def followed(
     ls: Server, wanted: Propagate, awake: Callable[[ClientDocument], Awaitable[None]]
 ) -> tuple[Refactoring, list[Source]]:
@@ -151,6 +160,15 @@ def _label(tokens: TokenizedText, offset: int) -> str:
 MAX_REGIONS = 64  # per request; further regions go into the next requests
 
 
+class FillRegions(Arguments, frozen=True):
+    """``lacuna.fillRegions``: fills the ranges, all markers or all empty bodies, optionally only ``within`` a range."""
+
+    text_document: Document
+    ranges: tuple[types.Range, ...] = ()
+    select: Literal["ranges", "markers", "bodies"] = "ranges"
+    within: types.Range | None = None
+
+
 def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
     """Returns the regions that a command selects, in order; raises RequestError if there are none."""
     start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within)
@@ -197,6 +215,16 @@ async def _fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) 
     ]
 
 
+class Regenerate(Arguments, frozen=True):
+    """``lacuna.regenerate``: finds other texts for a range; ``choose`` lets the user pick one at once."""
+
+    text_document: Document
+    range: types.Range
+    count: Annotated[int, Meta(ge=1, le=8)] = 3
+    choose: bool = True
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
 async def alternatives(ls: Server, document: ClientDocument, arguments: Regenerate) -> list[str]:
     """Returns other texts for a range, best first, without the current text; raises RequestError if none is valid."""
     wanted = region(document, arguments.range)
@@ -208,6 +236,15 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
     habits = Habits.of(document.text.decode(), document.newline)
     texts = [adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
     return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]
+
+
+class EditArguments(Arguments, frozen=True):
+    """``lacuna.edit``: rewrites the lines of a range as the ``instruction`` says."""
+
+    text_document: Document
+    range: types.Range
+    instruction: str
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 async def rewritten(ls: Server, document: ClientDocument, wanted: EditArguments) -> tuple[list[PlannedEdit], str, str]:
