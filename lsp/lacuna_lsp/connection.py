@@ -116,7 +116,10 @@ class ServiceConnection:
                 continue
             self.follows_edits = status.follows_edits
             self._now(_news(status))
-            self._compare(status.model)
+            wanted = self._session.settings.model
+            if wanted and models.absolute(wanted) != models.absolute(status.model):
+                service = f"the running service has the model {status.model}, not {wanted}"
+                self._session.say_once(f"{service}; lacuna stop ends it")
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, LONGEST_POLL_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -132,12 +135,6 @@ class ServiceConnection:
             if sent is not None and sent.opened.workspace != self._session.workspace(document.path):
                 self.open(document)
         self._awake.set()
-
-    def _compare(self, model: str) -> None:
-        """Warns of a service that was started with another model than the settings name."""
-        wanted = self._session.settings.model
-        if wanted and models.absolute(wanted) != models.absolute(model):
-            self._session.say_once(f"the running service has the model {model}, not {wanted}; lacuna stop ends it")
 
     def _now(self, news: News) -> None:
         if news != self.news:

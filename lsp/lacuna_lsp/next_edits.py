@@ -58,19 +58,18 @@ class History:
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
         for edit in edits:
-            removed = before.between(edit.start, edit.end) if len(edits) == 1 else b""
-            self.erasing = not edit.text and _is_backspace(removed)
+            removed = before.between(edit.start, edit.end).decode(errors="ignore") if len(edits) == 1 else ""
+            # A character or blanks, as by the keys that erase while one types.
+            few = "\n" not in removed and (len(removed) <= 1 or not removed.strip())
+            self.erasing = few and not edit.text
             end = min(edit.start + len(edit.text.encode()), after.size)
             rows = after.position(min(edit.start, after.size)).line, after.position(end).line
-            if self._before is None or self._is_elsewhere(rows):
+            first, last = self._rows
+            if self._before is None or rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS:
                 self._close(before)
                 self._before, self._rows = before, rows
             else:
-                self._rows = min(self._rows[0], rows[0]), max(self._rows[1], rows[1])
-
-    def _is_elsewhere(self, rows: tuple[int, int]) -> bool:
-        first, last = self._rows
-        return rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS
+                self._rows = min(first, rows[0]), max(last, rows[1])
 
     def _close(self, text: ClientDocument) -> None:
         """Remembers the change that ends here; ``text`` is the document behind it."""
@@ -247,9 +246,3 @@ def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bo
     start = before.offset(types.Position(offer.row, 0))
     made = before.between(0, start) + offer.new.encode() + before.text[start + len(offer.old.encode()) :]
     return made == after.text
-
-
-def _is_backspace(removed: bytes) -> bool:
-    """Whether a deletion is that of a character or of blanks, as by the keys that erase while one types."""
-    text = removed.decode(errors="ignore")
-    return "\n" not in text and (len(text) <= 1 or not text.strip())

@@ -84,7 +84,9 @@ class ShownOffer(msgspec.Struct, frozen=True):
 
         The command of an acceptance names the offer.
         """
-        old, new = _without_shared_end(self.offer.old, self.offer.new)
+        old, new = self.offer.old, self.offer.new
+        end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
+        old, new = old.removesuffix(end), new.removesuffix(end)
         start = document.offset(types.Position(self.offer.row, 0))
         return {
             "text": new,
@@ -177,11 +179,6 @@ def _exchanged(old: str, new: str) -> tuple[str, str]:
 def ordered(found: Sequence[Offer], row: int) -> list[Offer]:
     """Returns the offers of a text by their way from the cursor's line: those below first, then those above."""
     return sorted(found, key=lambda offer: (offer.row < row, abs(offer.row - row)))
-
-
-def _without_shared_end(old: str, new: str) -> tuple[str, str]:
-    end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
-    return old.removesuffix(end), new.removesuffix(end)
 
 
 async def near(

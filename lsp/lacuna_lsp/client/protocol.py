@@ -230,20 +230,14 @@ class Protocol(LanguageServerProtocol):
 def converter() -> cattrs.Converter:
     """Returns pygls's converter, which takes what some clients send besides; all clients share it."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
-    made.register_structure_hook(types.VersionedTextDocumentIdentifier, _versioned)
+    # A client that counts no versions sends null, or nothing; and null for a range, where its absence means all.
+    versioned = types.OptionalVersionedTextDocumentIdentifier
+    made.register_structure_hook(
+        types.VersionedTextDocumentIdentifier, lambda given, _: versioned(given["uri"], given.get("version"))
+    )
     # The union as cattrs sees it: its name in lsprotocol holds names of its members, and not these.
-    changes = types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument
-    made.register_structure_hook(changes, _content_change(made))
-    return made
-
-
-def _versioned(given: dict[str, Any], kind: type) -> types.VersionedTextDocumentIdentifier:
-    """Converts a document's identifier; a client that counts no versions sends null, or nothing."""
-    found = types.OptionalVersionedTextDocumentIdentifier(uri=given["uri"], version=given.get("version"))
-    return found  # type: ignore[return-value]  # the same fields
-
-
-def _content_change(made: cattrs.Converter) -> Callable[[dict[str, Any], Any], Any]:
-    """Returns the hook for a change of a text, in which null means what its absence means: the whole text."""
     whole, partial = types.TextDocumentContentChangeWholeDocument, types.TextDocumentContentChangePartial
-    return lambda given, kind: made.structure(given, whole if given.get("range") is None else partial)
+    made.register_structure_hook(
+        partial | whole, lambda given, _: made.structure(given, whole if given.get("range") is None else partial)
+    )
+    return made

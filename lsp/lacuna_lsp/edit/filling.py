@@ -116,16 +116,16 @@ async def followed(
     looked_at, _ = await sources(ls, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
         looked_at.append(new)
-    found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
+
+    def by_tokens() -> list[Found]:
+        return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
+
+    found = await asyncio.to_thread(by_tokens)
     if not found:
         await awake(document)
         written = await near(ls.engine, document, change, (), wanted.position.line)
         found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
-
-
-def _by_tokens(change: RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
-    return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
 
 
 def _change_at(old: str, new: Source, row: int) -> RecentChange:

@@ -51,7 +51,7 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
     There is none inside a word and, unless ``invoked``, none before further text on the line or after a complete
     statement. A suggestion may have several lines on request or where a block has just been opened.
     """
-    if _in_word(cursor):
+    if in_word(cursor.head[-1:]) and in_word(cursor.tail[:1]):
         return "none"
     if not invoked and (not _CLOSERS.fullmatch(cursor.tail) or (_COMPLETE.search(cursor.head) and cursor.head.strip())):
         return "none"
@@ -59,10 +59,6 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
         return "line"
     opened = OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
     return "block" if multiline == "always" or invoked or opened else "line"
-
-
-def _in_word(cursor: Cursor) -> bool:
-    return in_word(cursor.head[-1:]) and in_word(cursor.tail[:1])
 
 
 def sure_part(

@@ -151,7 +151,8 @@ class Tools:
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
         fill_files(fills, self._fill, lambda count: None)
         plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
-        message = "; ".join([*_failures(plan), *plan.left_out])
+        edits = ((file, edit) for file in plan.files for edit in file.edits if edit.message)
+        message = "; ".join([*(f"{file.path}: {edit.label}: {edit.message}" for file, edit in edits), *plan.left_out])
         if not plan.num_ready:
             return Outcome("unchanged", message=message or "no place matches")
         name = f"plan-{next(self._numbers)}"
@@ -205,10 +206,6 @@ class Tools:
         written = (str(document.path),) if is_written else ()
         shown = _diff(document.path, document.text, text)
         return Outcome("changed", shown, message, written, version=version_of(text) if is_written else now)
-
-
-def _failures(plan: Plan) -> list[str]:
-    return [f"{file.path}: {edit.label}: {edit.message}" for file in plan.files for edit in file.edits if edit.message]
 
 
 def _diff_of(plan: Plan) -> str:

@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import is_loopback
-from lacuna_server.wire.documents import MAX_EDITS, apply
+from lacuna_server.wire.documents import apply
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -174,15 +174,14 @@ class Client:
         self._post(document.message)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
-        """Apply edits to an open document, one after the other. Offsets are UTF-8 bytes.
+        """Apply edits to an open document, one after the other, a thousand at most. Offsets are UTF-8 bytes.
 
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
         document = self.documents[uri]
         document.text = apply(document.text, edits)
         document.version += 1
-        many = len(edits) > MAX_EDITS
-        self._post(document.message if many else Change(uri, document.version, tuple(edits)))
+        self._post(Change(uri, document.version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
