@@ -15,13 +15,12 @@ from pygls.capabilities import get_capability
 
 from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
-from lacuna_lsp.client.news import Report, working
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit import bulk, filling
 from lacuna_lsp.edit.actions import recipes_for
 from lacuna_lsp.edit.bulk import Arguments, Document, DocumentEdits, Refactor, propose
 from lacuna_lsp.edit.filling import EditArguments, FillRegions, Propagate, Regenerate
-from lacuna_lsp.server import Server, refusing
+from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
@@ -132,7 +131,11 @@ async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
     if refused:
         if not get_capability(ls.client_capabilities, "window.show_document"):
             raise RequestError(message)
-        await show_refused(ls, message, refused)
+        if await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
+            path = log_path("lsp").with_name("refused.diff")
+            with atomic.replacing(path, private=True) as stream:
+                stream.write(refused.encode())
+            await ls.show_file(path)
         return {"status": "refused", "message": message}
     label = f"{title} ({message})" if found and message else title
     outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=True)
@@ -147,16 +150,6 @@ async def awake(ls: Server, report: Report, document: ClientDocument) -> None:
     )
     if ls.session.is_stale(document, version):
         raise StaleError(f"{document.path} has changed meanwhile")
-
-
-async def show_refused(ls: Server, message: str, diff: str) -> None:
-    """Tells the user why a text was refused; a button opens a diff of it."""
-    if not await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
-        return
-    path = log_path("lsp").with_name("refused.diff")
-    with atomic.replacing(path, private=True) as stream:
-        stream.write(diff.encode())
-    await ls.show_file(path)
 
 
 class Recipes(Arguments, frozen=True):
@@ -175,7 +168,7 @@ async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
 @command("lacuna.refactor", Refactor)
 async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
     """Rewrites many places by a template, fills its holes, and proposes the edits for confirmation."""
-    asked = bulk.refactoring(ls, wanted)
+    asked = bulk.refactoring(wanted)
     async with working(ls, asked.title) as report:
         looked_at, unread = await bulk.sources(ls, wanted, asked.languages)
         plan = await bulk.plan(ls, asked, looked_at, report)
@@ -210,35 +203,31 @@ class ContextArguments(Arguments, frozen=True):
 
 @command("lacuna.showContext", ContextArguments)
 async def show_context(ls: Server, wanted: ContextArguments) -> dict[str, Any]:
-    """Returns the snippets of other files that a fill at a place would read, with reasons."""
-    document = ls.session.document(wanted.text_document.uri)
-    async with working(ls, "Reading the project for context"):
-        return await snippets_read(document, wanted.position, ls.session.workspace(document.path))
+    """Returns the snippets of other files that a fill at a place would read, the most relevant first, with reasons.
 
-
-async def snippets_read(document: ClientDocument, position: types.Position, workspace: str) -> dict[str, Any]:
-    """Returns the snippets for a place, the most relevant first; raises RequestError if ``lacuna context`` fails.
-
-    A subprocess selects them, because the selection needs the tokenizer and therefore torch.
+    A subprocess selects them, because the selection needs the tokenizer and therefore torch. Raises RequestError if
+    ``lacuna context`` fails.
     """
+    document, position = ls.session.document(wanted.text_document.uri), wanted.position
     if not PurePath(document.path).is_absolute():
         raise RequestError(f"{document.path} is in no folder yet: save it first")
-    column = len(document.head(document.offset(position)))
-    where = ["--workspace", workspace] if workspace else []
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
-        *("--at", f"{position.line + 1}:{column}", "--stdin", "--json", *where),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, errors = await process.communicate(document.text)
-    except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
+    workspace, column = ls.session.workspace(document.path), len(document.head(document.offset(position)))
+    async with working(ls, "Reading the project for context"):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
+            *("--at", f"{position.line + 1}:{column}", "--stdin", "--json"),
+            *(["--workspace", workspace] if workspace else []),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            out, errors = await process.communicate(document.text)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise
     if process.returncode:
         line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
         raise RequestError(line or "lacuna context failed")

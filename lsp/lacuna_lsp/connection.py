@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.client.news import News, State
 from lacuna_lsp.document import ClientDocument, narrowed
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import (
@@ -53,8 +52,30 @@ POLL_S, LONGEST_POLL_S = 0.05, 30.0
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 BUDGET = WindowOptions().snippets  # tokens, of an engine that cannot read the client's folders
 
+State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
+# What the user can do about a state that is an error.
+_ADVICE: dict[State, str] = {
+    "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
+    "unreachable": "start the engine with `lacuna serve`, or correct the address after --engine",
+    "failed": "`lacuna doctor` on the engine's machine says how to repair it; then open a file again",
+}
+
+
+class News(msgspec.Struct, frozen=True):
+    """The engine's state: ``fraction`` (0..1) of the model that is loaded, and ``message`` for the user."""
+
+    state: State
+    fraction: float = 0.0
+    message: str = ""
+
+    def status(self) -> dict[str, Any]:
+        """Returns the parameters of ``experimental/serverStatus``: rust-analyzer's fields and Lacuna's own."""
+        health = "error" if self.state in _ADVICE else "ok"
+        rests = self.state in ("ready", "failed")
+        advice = _ADVICE.get(self.state, "")
+        return {"health": health, "quiescent": rests, "advice": advice, **msgspec.to_builtins(self)}
 
 
 class ServiceConnection:
@@ -115,7 +136,7 @@ class ServiceConnection:
             except (ServiceError, OSError):  # the client has told why, and tries again
                 continue
             self.follows_edits = status.follows_edits
-            self._now(_news(status))
+            self._now(News(_STATES[status.state], status.fraction, status.detail or status.model))
             wanted = self._session.settings.model
             if wanted and models.absolute(wanted) != models.absolute(status.model):
                 service = f"the running service has the model {status.model}, not {wanted}"
@@ -295,10 +316,6 @@ class ServiceConnection:
             with suppress(ServiceError, OSError):  # it breaks just now
                 return await self._client.status()
         return None
-
-
-def _news(status: Status) -> News:
-    return News(_STATES[status.state], status.fraction, status.detail or status.model)
 
 
 def _is_legible(fills: Iterable[str], document: ClientDocument) -> bool:

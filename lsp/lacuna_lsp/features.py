@@ -8,7 +8,6 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 
 from lacuna_lsp.client import settings
-from lacuna_lsp.client.news import has_experimental
 from lacuna_lsp.client.protocol import (
     DID_FIND_SIGNATURES,
     DID_FOCUS,
@@ -25,7 +24,7 @@ from lacuna_lsp.client.protocol import (
 )
 from lacuna_lsp.document import ClientDocument, to_utf8
 from lacuna_lsp.edit import actions
-from lacuna_lsp.server import Server, patiently, refusing
+from lacuna_lsp.server import Server, has_experimental, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request
 from lacuna_model.core.errors import RequestError

@@ -13,7 +13,6 @@ from lacuna_lsp.document import (
     Encoding,
     byte_column,
     client_column,
-    cuts_character,
 )
 from lacuna_model.core.errors import RequestError
 
@@ -34,7 +33,6 @@ def test_every_column_between_characters_is_converted_there_and_back(encoding: E
         character, column = units(line[:index], encoding), len(line[:index].encode())
         assert byte_column(line.encode(), character, encoding) == column
         assert client_column(line.encode(), column, encoding) == character
-        assert not cuts_character(line.encode(), character, encoding)
 
 
 AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from lacuna_lsp.client.client_session import UnfinishedError
-from lacuna_lsp.client.news import News
+from lacuna_lsp.connection import News
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import (
     ROWS,

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from functools import cache
-from inspect import isawaitable
 from typing import Any
 
 import cattrs
@@ -171,8 +170,7 @@ class Protocol(LanguageServerProtocol):
         pygls drops only the answer of a cancelled command, whose edits would still be made.
         """
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
-        result = command(*args, **kwargs)
-        return await result if isawaitable(result) else result
+        return await command(*args, **kwargs)
 
     def _execute_handler(
         self, msg_id: Any, handler: Any, callback: Callable[[Any], Any], args: Any = None, kwargs: Any = None

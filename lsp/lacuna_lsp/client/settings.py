@@ -34,26 +34,18 @@ def parse(values: object) -> SettingsLayer:
         return SettingsLayer(EDITOR)
     if not isinstance(values, Mapping):
         return SettingsLayer(EDITOR, problems=(f"the settings are not an object: {values!r}",))
+    inner = values.get("lacuna")  # of a client that sends its whole configuration
+    inner = {} if inner == [] else inner
     problems: list[str] = []
     good: dict[str, Any] = {}
-    for name, value in section(values).items():
+    for name, value in (inner if isinstance(inner, Mapping) else values).items():
         if value is None:
             continue
-        try:
-            good |= _checked(name, value)
-        except ConfigError as error:
-            problems.append(str(error))
+        if name not in _FIELDS:
+            problems.append(f"unknown setting lacuna.{name}{near(name, _FIELDS)}")
+        else:
+            try:
+                good[_FIELDS[name].name] = converted(_FIELDS[name].type, value, f"lacuna.{name}")
+            except ConfigError as error:
+                problems.append(str(error))
     return SettingsLayer(EDITOR, good, tuple(problems))
-
-
-def _checked(name: str, value: object) -> dict[str, Any]:
-    if name not in _FIELDS:
-        raise ConfigError(f"unknown setting lacuna.{name}{near(name, _FIELDS)}")
-    return {_FIELDS[name].name: converted(_FIELDS[name].type, value, f"lacuna.{name}")}
-
-
-def section(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the part under ``lacuna`` if the client sends its whole configuration, else all of ``values``."""
-    inner = values.get("lacuna")
-    inner = {} if inner == [] else inner
-    return inner if isinstance(inner, Mapping) else values

@@ -12,10 +12,9 @@ from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 from pygls.capabilities import get_capability
 
-from lacuna_lsp.client.news import Report
 from lacuna_lsp.client.protocol import Params
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.server import Server
+from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -63,7 +62,9 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
         return {"status": "nothing"}
     reason = _stale(ls, changes)
     if not reason and confirm and not _confirms(ls.client_capabilities):
-        if not await _confirmed(ls, label, changes):
+        count = sum(len(change.edits) for change in changes)
+        size = f"{count} edit{'s' * (count > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
+        if await ls.ask(f"{label}: {size}", [APPLY, "Cancel"]) != APPLY:
             return {"status": "declined"}
         reason = _stale(ls, changes)
     if not reason:
@@ -87,13 +88,6 @@ def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
         if ls.session.is_stale(change.document, change.version):
             return f"{change.document.path} has changed meanwhile"
     return ""
-
-
-async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -> bool:
-    """Asks the user in one line; for clients without a preview."""
-    edits = sum(len(change.edits) for change in changes)
-    message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
-    return await ls.ask(message, [APPLY, "Cancel"]) == APPLY
 
 
 def workspace_edit(
@@ -145,13 +139,13 @@ class Refactor(Arguments, frozen=True):
     text_document: Document | None = None
 
 
-def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
+def refactoring(wanted: Refactor) -> Refactoring:
     """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
         plain = replace_fields(wanted, instruction="", template="<<fill>>")
-        return by_instruction(refactoring(ls, plain), wanted.instruction)
+        return by_instruction(refactoring(plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
         raise RequestError(f"a refactor is one of pattern, query and recipe, not {' and '.join(given) or 'none'}")

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.bulk import Arguments, Document, Refactor, source_of, sources
-from lacuna_lsp.offers import Offer, near
+from lacuna_lsp.offers import near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
@@ -124,7 +124,11 @@ async def followed(
     if not found:
         await awake(document)
         written = await near(ls.engine, document, change, (), wanted.position.line)
-        found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
+        lines = new.data.splitlines(keepends=True)
+        for one in written:
+            if one.probability >= SURE:
+                start = len(b"".join(lines[: one.row]))
+                found.append((new, Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))))
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
 
 
@@ -141,20 +145,9 @@ def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[R
     tokens = change.new if here else TokenizedText(source.text)
     found = candidates(change, tokens, where="here" if here else "elsewhere")
     for one in chosen(found, PREVIEWED if here else ELSEWHERE):
-        place = one.place
-        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
-
-
-def _of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
-    """Yields offers of whole lines of a source as rewrites."""
-    lines = source.data.splitlines(keepends=True)
-    for one in found:
-        start = len(b"".join(lines[: one.row]))
-        yield Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))
-
-
-def _label(tokens: TokenizedText, offset: int) -> str:
-    return first_line(tokens.text[tokens.text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0])
+        place, text = one.place, tokens.text
+        label = first_line(text[text.rfind("\n", 0, place.start) + 1 :].split("\n", 1)[0])
+        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), label)
 
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
@@ -195,24 +188,19 @@ def region(document: ClientDocument, span: types.Range) -> Region:
 async def fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
     """Fills the regions and returns the replacements; leaves out regions without a valid fill."""
     found: list[PlannedEdit] = []
-    for first in range(0, len(wanted), MAX_REGIONS):
-        found += await _fill(ls, document, wanted[first : first + MAX_REGIONS])
+    waiting = [wanted[first : first + MAX_REGIONS] for first in range(0, len(wanted), MAX_REGIONS)]
+    while waiting:
+        some = waiting.pop(0)
+        result = await ls.infill(document, some)
+        if result.status == "ok":
+            habits = Habits.of(document.text.decode(), document.newline)
+            for one, text in zip(some, result.fills, strict=True):
+                label = f"fill line {document.position(one.start).line + 1}"
+                found.append(PlannedEdit(one.start, one.end, adapt(text, habits), label))
+        elif len(some) > 1:  # one region without a valid fill must not stop the others
+            half = len(some) // 2
+            waiting[:0] = some[:half], some[half:]
     return found
-
-
-async def _fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
-    result = await ls.infill(document, wanted)
-    if result.status != "ok":
-        # One region without a valid fill must not stop the others.
-        if len(wanted) == 1:
-            return []
-        half = len(wanted) // 2
-        return [*await _fill(ls, document, wanted[:half]), *await _fill(ls, document, wanted[half:])]
-    habits = Habits.of(document.text.decode(), document.newline)
-    return [
-        PlannedEdit(one.start, one.end, adapt(text, habits), f"fill line {document.position(one.start).line + 1}")
-        for one, text in zip(wanted, result.fills, strict=True)
-    ]
 
 
 class Regenerate(Arguments, frozen=True):

@@ -14,10 +14,9 @@ from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
-from lacuna_lsp.suggest.document_state import DocumentState
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
-from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct, is_blank
+from lacuna_lsp.suggest.suggestion import DocumentState, Habits, Suggestion, Texts, adapt, clean, distinct, is_blank
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
@@ -87,6 +86,8 @@ class Inline:
         self.calmness = Calmness(users_file())
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
+        self._resting: tuple[ClientDocument, int] | None = None  # where the engine reads ahead, or will
+        self._reading: asyncio.Task[None] | None = None
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
         self.counts = dict.fromkeys(("wanted", "cached", "asked", "unsure"), 0)
 
@@ -114,40 +115,46 @@ class Inline:
         """Forgets a document."""
         if (state := self._states.pop(uri, None)) is not None:
             state.cancel()
+        if self._resting is not None and self._resting[0].uri == uri:
+            self._rest()
 
     def left_for(self, uri: str) -> None:
         """Ends what goes on in all documents but this one, which the user has moved to ("": none)."""
+        self.hide(uri)
         for other in self._others(uri):
             other.cancel()
 
     def hide(self, except_for: str = "") -> None:
         """Handles a command, or a request in one document: elsewhere nothing is shown or read ahead any more."""
+        if self._resting is not None and self._resting[0].uri != except_for:
+            self._rest()
         for other in self._others(except_for):
             other.hide()
 
     def _others(self, uri: str) -> list[DocumentState]:
         return [state for other, state in self._states.items() if other != uri]
 
-    # --- reading ahead
+    # --- reading ahead, at one place
 
     def rests(self, document: ClientDocument, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
         settings = self._session.settings
         if settings.enabled and settings.automatic and settings.read_ahead and document.uri in self._states:
-            for other in self._others(document.uri):
-                other.rest()
-            self._states[document.uri].rest(partial(self._read_ahead, document, offset), self._pause_s)
+            self._rest((document, offset))
 
     def ready(self) -> None:
         """Starts a reading that was postponed because the engine was not ready."""
-        for state in self._states.values():
-            state.read_again(self._pause_s)
+        self._rest(self._resting)
 
-    @property
-    def _pause_s(self) -> float:
-        return SHORT_REST_S if self._hurries else REST_S
+    def _rest(self, place: tuple[ClientDocument, int] | None = None) -> None:
+        """Reads ahead at a place once nothing has happened for a while; without one, stops that."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._resting = place
+        self._reading = asyncio.ensure_future(self._read_ahead(*place)) if place is not None else None
 
     async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
+        await asyncio.sleep(SHORT_REST_S if self._hurries else REST_S)
         region, above = Region(offset, offset), self._session.above(document)
         try:
             await self._engine.infill(document, [region], task=ReadContext(), snippets=above)
@@ -166,7 +173,7 @@ class Inline:
         document = request.document
         state = self._states[document.uri]
         self.hide(except_for=document.uri)
-        state.rest()
+        self._rest()
         try:
             answer = await state.newest(
                 self._suggested(state, request), then=partial(self.rests, document, request.offset)

@@ -248,8 +248,8 @@ class Client:
         """
         pause, lost, stood = FIRST_PAUSE_S, time.monotonic(), False
         while True:
-            where, why = "the service", ": it closed the connection"
-            longest, refusal = LONGEST_PAUSE_S, None
+            where, longest = "the service", LONGEST_PAUSE_S
+            reason: ServiceError | OSError
             try:
                 address = self._locate if isinstance(self._locate, Address) else await self._locate()
                 where = address.url
@@ -263,15 +263,14 @@ class Client:
                     finally:
                         sending.cancel()
                         await asyncio.gather(sending, return_exceptions=True)
+                reason = ConnectionError(f"{where} does not answer: it closed the connection")
             except ServiceError as error:
-                longest, refusal = LONGEST_AFTER_REFUSAL_S, error
-            except ConnectionRefusedError:
-                why = ""
+                reason, longest = error, LONGEST_AFTER_REFUSAL_S
             except (OSError, WebSocketException) as error:
-                why = f": {error}"
-            reason = refusal or ConnectionError(f"{where} does not answer{why}")
+                why = "" if isinstance(error, ConnectionRefusedError) else f": {error}"
+                reason = ConnectionError(f"{where} does not answer{why}")
             lost = lost or time.monotonic()
-            given_up = refusal is not None or time.monotonic() - lost > self._give_up_s
+            given_up = isinstance(reason, ServiceError) or time.monotonic() - lost > self._give_up_s
             stood = stood and not given_up
             self._connected.clear()
             self._tell(reason, stood)
