@@ -45,18 +45,18 @@ DID_FIND_SIGNATURES = "textDocument/didFindSignatures"
 STATUS = "experimental/serverStatus"
 
 
-class Params(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class OwnParams(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A JSON object with keys in camel case, of a message that LSP does not have or that has more than LSP's."""
 
 
-class Told(Params, frozen=True):
+class Reported(OwnParams, frozen=True):
     """What a compiler or linter reports of a place."""
 
     range: types.Range
     message: str
 
 
-class Context(Params, frozen=True):
+class Context(OwnParams, frozen=True):
     """How suggestions or a next edit were requested (1: invoked, 2: automatically), and what may come of it.
 
     A next edit may be in another open document if the client says so. ``diagnostics`` are those of the document now.
@@ -65,7 +65,7 @@ class Context(Params, frozen=True):
     trigger_kind: int = 2
     selected_completion_info: types.SelectedCompletionInfo | None = None
     other_documents: bool = False
-    diagnostics: tuple[Told, ...] = ()
+    diagnostics: tuple[Reported, ...] = ()
 
     @property
     def invoked(self) -> bool:
@@ -73,7 +73,7 @@ class Context(Params, frozen=True):
         return self.trigger_kind == types.InlineCompletionTriggerKind.Invoked
 
 
-class CursorParams(Params, frozen=True):
+class CursorParams(OwnParams, frozen=True):
     """A cursor in a document, with the version of the document that some clients send."""
 
     text_document: types.OptionalVersionedTextDocumentIdentifier
@@ -81,28 +81,28 @@ class CursorParams(Params, frozen=True):
     context: Context = Context()
 
 
-class Item(Params, frozen=True):
+class SeenItem(OwnParams, frozen=True):
     """A suggestion or a next edit, which its command identifies."""
 
     command: types.Command | None = None
     insert_text: str | types.StringValue = ""
 
 
-class ItemParams(Params, frozen=True):
+class ItemParams(OwnParams, frozen=True):
     """What was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
 
-    item: Item
+    item: SeenItem
     accepted_length: int = 0
 
 
-class FocusParams(Params, frozen=True):
+class FocusParams(OwnParams, frozen=True):
     """The document that has the focus, if any, and its cursor position, which Copilot's clients omit."""
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
 
 
-class ToldSignature(Params, frozen=True):
+class ToldSignature(OwnParams, frozen=True):
     """What a language server, called ``server``, says of a name: how it is used."""
 
     server: str
@@ -110,7 +110,7 @@ class ToldSignature(Params, frozen=True):
     text: str
 
 
-class SignaturesParams(Params, frozen=True):
+class SignaturesParams(OwnParams, frozen=True):
     """What the editor's other language servers say of the names at a cursor of a document."""
 
     text_document: types.TextDocumentIdentifier
@@ -118,7 +118,7 @@ class SignaturesParams(Params, frozen=True):
     signatures: tuple[ToldSignature, ...] = ()
 
 
-OWN_PARAMS: dict[str, type[Params]] = {
+OWN_PARAMS: dict[str, type[OwnParams]] = {
     types.TEXT_DOCUMENT_INLINE_COMPLETION: CursorParams,
     INLINE_EDIT: CursorParams,
     DID_FOCUS: FocusParams,

@@ -12,7 +12,7 @@ from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 from pygls.capabilities import get_capability
 
-from lacuna_lsp.client.protocol import Params
+from lacuna_lsp.client.protocol import OwnParams
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
@@ -40,7 +40,7 @@ APPLY = "Apply"
 DOCUMENT_CHANGES = "workspace.workspace_edit.document_changes"
 
 
-class Arguments(Params, frozen=True, forbid_unknown_fields=True):
+class Arguments(OwnParams, frozen=True, forbid_unknown_fields=True):
     """A JSON object with keys in camel case."""
 
 

@@ -64,7 +64,7 @@ Answer = Progress | Step | Result | Exception
 
 
 @dataclass(slots=True)
-class Document:
+class SentDocument:
     """A document as the service is to have it: ``opened`` has all but its text and version."""
 
     opened: Open
@@ -108,7 +108,7 @@ class Client:
         self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, SentDocument] = {}
         self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
@@ -170,7 +170,7 @@ class Client:
         before = self.documents.get(opened.uri)
         version = max(opened.version, 1 + (self._closed if before is None else before.version))
         bare = msgspec.structs.replace(opened, text="")
-        self.documents[opened.uri] = document = Document(bare, bytearray(opened.text.encode()), version)
+        self.documents[opened.uri] = document = SentDocument(bare, bytearray(opened.text.encode()), version)
         self._post(document.message)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
