@@ -41,7 +41,9 @@ def main(root: Path) -> None:
     with tarfile.open(release / f"lacuna.nvim-{version}.tar.gz", "w:gz") as packed:
         packed.add(plugin, "lacuna.nvim")
     (release / NOTES).write_text(notes((root / "CHANGELOG.md").read_text(encoding="utf-8"), version), encoding="utf-8")
-    sums = "".join(f"{_sha256(file)}  {file.name}\n" for file in sorted(release.iterdir()))
+    sums = "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(release.iterdir())
+    )
     (release / SUMS).write_text(sums, encoding="utf-8")
     print(f"version {version} is in {release}:\n{sums}", end="")
 
@@ -66,11 +68,6 @@ def notes(changelog: str, version: str) -> str:
     told = dict(zip(parts[1::2], parts[2::2], strict=True))
     found = told.get(version) or told.get("Unreleased", "")
     return f"# Lacuna {version}\n\n{found.strip()}\n"
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 if __name__ == "__main__":

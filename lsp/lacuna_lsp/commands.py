@@ -6,90 +6,41 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import msgspec
 from lsprotocol import types
+from msgspec import Meta
+from pygls.capabilities import get_capability
 
 from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
-from lacuna_lsp.client.news import Report, working
-from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.edit.arguments import (
-    A,
-    ContextArguments,
-    EditArguments,
-    FillRegions,
-    Propagate,
-    Recipes,
-    Refactor,
-    Regenerate,
-    Snooze,
-    read,
-)
-from lacuna_lsp.edit.bulk import DocumentEdits, propose
-from lacuna_lsp.server import Server, refusing
+from lacuna_lsp.edit import bulk, filling
+from lacuna_lsp.edit.actions import recipes_for
+from lacuna_lsp.edit.bulk import Arguments, Document, DocumentEdits, Refactor, propose
+from lacuna_lsp.edit.filling import EditArguments, FillRegions, Propagate, Regenerate
+from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 from lacuna_server.client.starting import log_path
-from lacuna_server.refactor.plan import PlannedEdit
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.plan import Plan, PlannedEdit
+from lacuna_server.refactor.rewriting.rewrite import first_line
 
 SHOW_REFUSED = "Show what it wrote"
-Handler = Callable[[Server, A], Coroutine[Any, Any, dict[str, Any]]]
+Handler = Callable[..., Coroutine[Any, Any, Any]]
 
-if TYPE_CHECKING:
-    from lacuna_server.refactor.places.source import Source
-    from lacuna_server.refactor.plan import Plan
+COMMANDS: dict[str, Callable[..., Any]] = {}
 
 
-@refusing
-async def accepted(ls: Server, *arguments: Any) -> None:
-    """Reports an accepted suggestion to the engine; every item carries this command."""
-    ls.inline.feedback("accepted", items.origin_of(arguments))
+def command(name: str, kind: type[Arguments] | None = None) -> Callable[[Handler], Handler]:
+    """Decorates the handler of a command; its arguments are converted to one of this kind."""
 
-
-async def accepted_edit(ls: Server, *arguments: Any) -> None:
-    """Takes notice of an accepted next edit; every edit carries this command. The edit itself tells it as well."""
-
-
-async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Returns the engine's state, the counts of suggestions and the path of the log."""
-    engine = await ls.engine.status()
-    counts = msgspec.to_builtins(ls.inline.counts)
-    return {
-        **ls.loading.status(),
-        "engine": msgspec.to_builtins(engine),
-        "suggestions": counts,
-        "suggest": ls.session.settings.suggest,
-        "log": str(log_path("lsp")),
-    }
-
-
-async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Opens the log if the client can; returns its path."""
-    path = log_path("lsp")
-    if shows_documents(ls.client_capabilities):
-        await ls.show_file(path)
-    return {"path": str(path)}
-
-
-# The commands of items and those without an argument; the others enter themselves.
-COMMANDS: dict[str, Callable[..., Any]] = {
-    items.ACCEPTED: accepted,
-    offers.ACCEPTED: accepted_edit,
-    "lacuna.status": status,
-    "lacuna.showLog": show_log,
-}
-
-
-def command(name: str, kind: type[A]) -> Callable[[Handler[A]], Handler[A]]:
-    """Decorates the handler of a command whose argument is an object of this kind."""
-
-    def entered(handler: Handler[A]) -> Handler[A]:
+    def entered(handler: Handler) -> Handler:
         async def called(ls: Server, *arguments: Any) -> Any:
-            return await handler(ls, read(kind, arguments))
+            return await handler(ls, *(arguments if kind is None else [_read(kind, arguments)]))
 
         COMMANDS[name] = refusing(called)
         return handler
@@ -97,11 +48,52 @@ def command(name: str, kind: type[A]) -> Callable[[Handler[A]], Handler[A]]:
     return entered
 
 
+def _read(kind: type[Arguments], arguments: Sequence[Any]) -> Arguments:
+    """Converts a command's arguments to ``kind``; raises RequestError with the reason if they are wrong."""
+    if len(arguments) != 1:
+        raise RequestError(f"this command takes one argument, an object, not {len(arguments)}")
+    try:
+        return msgspec.convert(arguments[0], kind)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"bad argument: {error}") from None
+
+
+@command(items.ACCEPTED)
+async def accepted(ls: Server, *arguments: Any) -> None:
+    """Reports an accepted suggestion to the engine; every item carries this command."""
+    ls.inline.feedback("accepted", items.origin_of(arguments))
+
+
+@command(offers.ACCEPTED)
+async def accepted_edit(ls: Server, *arguments: Any) -> None:
+    """Takes notice of an accepted next edit; every edit carries this command. The edit itself tells it as well."""
+
+
+@command("lacuna.status")
+async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Returns the engine's state, the counts of suggestions and the path of the log."""
+    engine = await ls.engine.status()
+    return {
+        **ls.loading.status(),
+        "engine": msgspec.to_builtins(engine),
+        "suggestions": ls.inline.counts,
+        "suggest": ls.session.settings.suggest,
+        "log": str(log_path("lsp")),
+    }
+
+
+@command("lacuna.showLog")
+async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Opens the log if the client can; returns its path."""
+    path = log_path("lsp")
+    if get_capability(ls.client_capabilities, "window.show_document"):
+        await ls.show_file(path)
+    return {"path": str(path)}
+
+
 @command("lacuna.fillRegions", FillRegions)
 async def fill_regions(ls: Server, wanted: FillRegions) -> dict[str, Any]:
     """Fills ranges, markers or empty bodies together."""
-    from lacuna_lsp.edit import filling
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, regions = document.version, filling.regions(document, wanted)
     label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
@@ -115,8 +107,6 @@ async def fill_regions(ls: Server, wanted: FillRegions) -> dict[str, Any]:
 @command("lacuna.regenerate", Regenerate)
 async def regenerate(ls: Server, wanted: Regenerate) -> dict[str, Any]:
     """Finds other texts for a selection; with ``choose``, the user's choice replaces the selection."""
-    from lacuna_lsp.edit import filling
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate") as report:
@@ -133,18 +123,19 @@ async def regenerate(ls: Server, wanted: Regenerate) -> dict[str, Any]:
 @command("lacuna.edit", EditArguments)
 async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
     """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
-    from lacuna_lsp.edit import filling
-    from lacuna_server.refactor.rewriting.rewrite import first_line
-
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
     async with working(ls, title) as report:
         await awake(ls, report, document)
         found, message, refused = await filling.rewritten(ls, document, wanted)
     if refused:
-        if not shows_documents(ls.client_capabilities):
+        if not get_capability(ls.client_capabilities, "window.show_document"):
             raise RequestError(message)
-        await show_refused(ls, message, refused)
+        if await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
+            path = log_path("lsp").with_name("refused.diff")
+            with atomic.replacing(path, private=True) as stream:
+                stream.write(refused.encode())
+            await ls.show_file(path)
         return {"status": "refused", "message": message}
     label = f"{title} ({message})" if found and message else title
     outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=True)
@@ -161,21 +152,15 @@ async def awake(ls: Server, report: Report, document: ClientDocument) -> None:
         raise StaleError(f"{document.path} has changed meanwhile")
 
 
-async def show_refused(ls: Server, message: str, diff: str) -> None:
-    """Tells the user why a text was refused; a button opens a diff of it."""
-    if not await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
-        return
-    path = log_path("lsp").with_name("refused.diff")
-    with atomic.replacing(path, private=True) as stream:
-        stream.write(diff.encode())
-    await ls.show_file(path)
+class Recipes(Arguments, frozen=True):
+    """``lacuna.recipes``: the document to list recipes for."""
+
+    text_document: Document
 
 
 @command("lacuna.recipes", Recipes)
 async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
     """Returns the ready-made refactors for a document."""
-    from lacuna_lsp.edit.actions import recipes_for
-
     document = ls.session.document(wanted.text_document.uri).snapshot()
     return {"recipes": await asyncio.to_thread(recipes_for, document)}
 
@@ -183,9 +168,7 @@ async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
 @command("lacuna.refactor", Refactor)
 async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
     """Rewrites many places by a template, fills its holes, and proposes the edits for confirmation."""
-    from lacuna_lsp.edit import bulk
-
-    asked = bulk.refactoring(ls, wanted)
+    asked = bulk.refactoring(wanted)
     async with working(ls, asked.title) as report:
         looked_at, unread = await bulk.sources(ls, wanted, asked.languages)
         plan = await bulk.plan(ls, asked, looked_at, report)
@@ -196,18 +179,14 @@ async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
 @command("lacuna.propagate", Propagate)
 async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
-    from lacuna_lsp.edit import bulk, filling
-
     async with working(ls, "Make the change everywhere") as report:
         asked, looked_at = await filling.followed(ls, wanted, partial(awake, ls, report))
         plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 
 
-async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict[str, Any]:
+async def offer(ls: Server, plan: Plan, looked_at: Sequence[Source]) -> dict[str, Any]:
     """Proposes the edits of a plan, and reports the places that they leave out."""
-    from lacuna_lsp.edit import bulk
-
     if plan.left_out:
         others = f", and {len(plan.left_out) - 1} more" if len(plan.left_out) > 1 else ""
         ls.say(f"{plan.title}: {plan.left_out[0]}{others}")
@@ -215,43 +194,52 @@ async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict
     return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
 
 
+class ContextArguments(Arguments, frozen=True):
+    """``lacuna.showContext``: a place in a document."""
+
+    text_document: Document
+    position: types.Position
+
+
 @command("lacuna.showContext", ContextArguments)
 async def show_context(ls: Server, wanted: ContextArguments) -> dict[str, Any]:
-    """Returns the snippets of other files that a fill at a place would read, with reasons."""
-    document = ls.session.document(wanted.text_document.uri)
-    async with working(ls, "Reading the project for context"):
-        return await snippets_read(document, wanted.position, ls.session.workspace(document.path))
+    """Returns the snippets of other files that a fill at a place would read, the most relevant first, with reasons.
 
-
-async def snippets_read(document: ClientDocument, position: types.Position, workspace: str) -> dict[str, Any]:
-    """Returns the snippets for a place, the most relevant first; raises RequestError if ``lacuna context`` fails.
-
-    A subprocess selects them, because the selection needs the tokenizer and therefore torch.
+    A subprocess selects them, because the selection needs the tokenizer and therefore torch. Raises RequestError if
+    ``lacuna context`` fails.
     """
+    document, position = ls.session.document(wanted.text_document.uri), wanted.position
     if not PurePath(document.path).is_absolute():
         raise RequestError(f"{document.path} is in no folder yet: save it first")
-    column = len(document.head(document.offset(position)))
-    where = ["--workspace", workspace] if workspace else []
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
-        *("--at", f"{position.line + 1}:{column}", "--stdin", "--json", *where),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, errors = await process.communicate(document.text)
-    except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
+    workspace, column = ls.session.workspace(document.path), len(document.head(document.offset(position)))
+    async with working(ls, "Reading the project for context"):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
+            *("--at", f"{position.line + 1}:{column}", "--stdin", "--json"),
+            *(["--workspace", workspace] if workspace else []),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            out, errors = await process.communicate(document.text)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise
     if process.returncode:
         line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
         raise RequestError(line or "lacuna context failed")
     answer: dict[str, Any] = msgspec.json.decode(out)
     answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
     return answer
+
+
+class Snooze(Arguments, frozen=True):
+    """``lacuna.snooze``: for how many minutes nothing is suggested without a request; 0: suggestions go on."""
+
+    minutes: Annotated[float, Meta(ge=0, le=24 * 60)] = 10
 
 
 @command("lacuna.snooze", Snooze)

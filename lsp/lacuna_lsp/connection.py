@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from lacuna_lsp.client.client_session import ClientSession
-from lacuna_lsp.client.news import News, State
-from lacuna_lsp.client.workspaces import ClientWorkspaces
 from lacuna_lsp.document import ClientDocument, narrowed
+from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import (
     DecodeOptions,
     Diagnostic,
@@ -24,6 +25,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.hub import models
+from lacuna_model.snippets.format import PieceCounter
 from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
@@ -40,14 +42,40 @@ from lacuna_server.wire.protocol import (
     Step,
 )
 
+if TYPE_CHECKING:
+    from lacuna_model.snippets.chooser import SnippetChooser
+
 log = logging.getLogger(__name__)
 
 POLL_S, LONGEST_POLL_S = 0.05, 30.0
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
+BUDGET = WindowOptions().snippets  # tokens, of an engine that cannot read the client's folders
 
+State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
+# What the user can do about a state that is an error.
+_ADVICE: dict[State, str] = {
+    "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
+    "unreachable": "start the engine with `lacuna serve`, or correct the address after --engine",
+    "failed": "`lacuna doctor` on the engine's machine says how to repair it; then open a file again",
+}
+
+
+class News(msgspec.Struct, frozen=True):
+    """The engine's state: ``fraction`` (0..1) of the model that is loaded, and ``message`` for the user."""
+
+    state: State
+    fraction: float = 0.0
+    message: str = ""
+
+    def status(self) -> dict[str, Any]:
+        """Returns the parameters of ``experimental/serverStatus``: rust-analyzer's fields and Lacuna's own."""
+        health = "error" if self.state in _ADVICE else "ok"
+        rests = self.state in ("ready", "failed")
+        advice = _ADVICE.get(self.state, "")
+        return {"health": health, "quiescent": rests, "advice": advice, **msgspec.to_builtins(self)}
 
 
 class ServiceConnection:
@@ -67,8 +95,6 @@ class ServiceConnection:
         self._awake = asyncio.Event()
         self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()
-        self._reads_here = False
-        self._folders: dict[str, str] = {}  # the workspaces that the open documents were sent with, by their uris
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
@@ -110,9 +136,11 @@ class ServiceConnection:
             except (ServiceError, OSError):  # the client has told why, and tries again
                 continue
             self.follows_edits = status.follows_edits
-            self._read_from_now_on(not self._client.reads_workspaces)
-            self._now(_news(status))
-            self._compare(status.model)
+            self._now(News(_STATES[status.state], status.fraction, status.detail or status.model))
+            wanted = self._session.settings.model
+            if wanted and models.absolute(wanted) != models.absolute(status.model):
+                service = f"the running service has the model {status.model}, not {wanted}"
+                self._session.say_once(f"{service}; lacuna stop ends it")
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, LONGEST_POLL_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -124,16 +152,10 @@ class ServiceConnection:
         Documents whose workspace is another one now are opened again.
         """
         for document in self._session.documents.values():
-            before = self._folders.get(document.uri)
-            if before is not None and before != self._session.workspace(document.path):
+            sent = self._client.documents.get(document.uri)
+            if sent is not None and sent.opened.workspace != self._session.workspace(document.path):
                 self.open(document)
         self._awake.set()
-
-    def _compare(self, model: str) -> None:
-        """Warns of a service that was started with another model than the settings name."""
-        wanted = self._session.settings.model
-        if wanted and models.absolute(wanted) != models.absolute(model):
-            self._session.say_once(f"the running service has the model {model}, not {wanted}; lacuna stop ends it")
 
     def _now(self, news: News) -> None:
         if news != self.news:
@@ -143,26 +165,13 @@ class ServiceConnection:
             self._changed.set()
             self._tell(news)
 
-    def _read_here(self, path: str) -> str:
-        """Returns the workspace of a file if this server has to read it, because the engine does not; else ""."""
-        return self._session.workspace(path) if self._reads_here else ""
-
-    def _read_from_now_on(self, reads_here: bool) -> None:
-        """Begins with the folders of open documents where this server has to read the client's folders."""
-        before, self._reads_here = self._reads_here, reads_here
-        for document in self._session.documents.values() if reads_here and not before else ():
-            self._workspaces.begin(self._read_here(document.path))
-
     # --- documents
 
     def open(self, document: ClientDocument) -> None:
         """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
-        opened = self._opened(document)
-        self._folders[document.uri] = opened.workspace
-        self._workspaces.begin(self._read_here(document.path))
-        self._client.open(opened)
+        self._client.open(self._opened(document))
         if self.news.state == "failed":  # then the service loads the model again
             self._awake.set()
 
@@ -172,7 +181,7 @@ class ServiceConnection:
 
     def change(self, document: ClientDocument, edits: Sequence[Edit]) -> None:
         """Sends the edits of a document, each to the result of the previous one."""
-        if not self._client.has(document.uri):
+        if document.uri not in self._client.documents:
             self.open(document)
         elif document.size > MAX_DOCUMENT_BYTES:
             self.close(document)
@@ -181,7 +190,6 @@ class ServiceConnection:
 
     def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
-        self._folders.pop(document.uri, None)
         self._client.close(document.uri)
 
     def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
@@ -211,12 +219,12 @@ class ServiceConnection:
         ``told`` is called with a snapshot after each step. It ends no other fill of the document.
         """
         self._check_ready()
-        if not self._client.has(document.uri):
+        if (sent := self._client.documents.get(document.uri)) is None:
             raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
         message = Infill(
             id,
             document.uri,
-            self._client.version(document.uri),
+            sent.version,
             tuple(regions),
             () if typed is None else (typed,),
             task,
@@ -231,7 +239,8 @@ class ServiceConnection:
 
         async def filled() -> InfillResult:
             asked, results = message, list[Result]()
-            if not snippets and (folder := self._read_here(now.path)):
+            folder = "" if snippets or self._client.reads_workspaces else self._session.workspace(now.path)
+            if folder:  # the engine does not read it
                 text, at = now.text.decode(), regions[0].start
                 chosen = await self._workspaces.choose(
                     folder, now.path, now.language, text, at, diagnostics, signatures
@@ -260,13 +269,12 @@ class ServiceConnection:
 
         Raises ServiceError if the document was closed.
         """
-        if not self._client.has(asked.uri):
+        if (sent := self._client.documents.get(asked.uri)) is None:
             raise ServiceError("cancelled", "the document was closed")
-        if (version := self._client.version(asked.uri)) == message.version:
+        if sent.version == message.version:
             return message
-        now = self._client.text(asked.uri)
-        back = narrowed(Edit(0, len(now), asked.text.decode()), now)
-        return msgspec.structs.replace(message, version=version, edits=(back, *message.edits))
+        back = narrowed(Edit(0, len(sent.text), asked.text.decode()), bytes(sent.text))
+        return msgspec.structs.replace(message, version=sent.version, edits=(back, *message.edits))
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[Answer]:
@@ -310,10 +318,6 @@ class ServiceConnection:
         return None
 
 
-def _news(status: Status) -> News:
-    return News(_STATES[status.state], status.fraction, status.detail or status.model)
-
-
 def _is_legible(fills: Iterable[str], document: ClientDocument) -> bool:
     """Whether fills bring no character that changes the order of text; those that the document has are its own."""
     brought = directions("".join(fills))
@@ -331,3 +335,54 @@ def _legible(result: InfillResult, document: ClientDocument) -> InfillResult:
         return msgspec.structs.replace(result, status="no_valid_fill", message=why, alternatives=())
     others = tuple(fills for fills in result.alternatives if _is_legible(fills, document))
     return msgspec.structs.replace(result, alternatives=others)
+
+
+class ClientWorkspaces:
+    """The client's folders, for an engine that cannot read them: each is read from the first request on.
+
+    A thread does the work, in order, so that no keystroke waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._choosers: dict[str, SnippetChooser] = {}
+        self._pieces = PieceCounter()
+        self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
+
+    async def choose(
+        self,
+        folder: str,
+        path: str,
+        language: str,
+        text: str,
+        at: int,
+        diagnostics: Sequence[Diagnostic],
+        signatures: Sequence[Snippet] = (),
+    ) -> tuple[Snippet, ...]:
+        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read."""
+
+        def chosen() -> tuple[Snippet, ...]:
+            return self._chooser(folder).choose(
+                *(text, at, path, language),
+                diagnostics=diagnostics,
+                signatures=signatures,
+                tokenizer=self._pieces,
+                budget=BUDGET,
+            )
+
+        return await asyncio.get_running_loop().run_in_executor(self._working, chosen)
+
+    def close(self) -> None:
+        """Stops the reading, without waiting for it."""
+        self._working.submit(self._close)
+        self._working.shutdown(wait=False)
+
+    def _chooser(self, folder: str) -> "SnippetChooser":
+        from lacuna_model.snippets.chooser import SnippetChooser  # takes a while, and few engines are remote
+
+        if folder not in self._choosers:
+            self._choosers[folder] = SnippetChooser(Path(folder))
+        return self._choosers[folder]
+
+    def _close(self) -> None:
+        for chooser in self._choosers.values():
+            chooser.close()

@@ -42,12 +42,6 @@ def client_column(line: bytes, column: int, encoding: Encoding) -> int:
     return len(line[:column].decode("utf-8", "ignore").encode(codec)) // width
 
 
-def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
-    """Whether a column lies inside a character, for example between the halves of a surrogate pair."""
-    column = byte_column(line, character, encoding)
-    return column < len(line) and client_column(line, column, encoding) != character
-
-
 def to_utf8(text: str) -> bytes:
     """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
     return well_formed(text).encode()
@@ -105,6 +99,10 @@ class ClientDocument:
     def line(self, index: int) -> bytes:
         """Returns a line without its ending, or empty bytes for an index outside the document."""
         return self._lines[index].rstrip(b"\r\n") if 0 <= index < len(self._lines) else b""
+
+    def rows(self, first: int, end: int) -> str:
+        """Returns whole lines with their endings; ``end`` is not included."""
+        return b"".join(self._lines[first:end]).decode()
 
     @property
     def newline(self) -> str:
@@ -222,9 +220,10 @@ class ClientDocument:
         self._starts = []
 
     def _cuts(self, position: types.Position) -> bool:
-        return position.line < len(self._lines) and cuts_character(
-            self.line(position.line), position.character, self._encoding
-        )
+        """Whether a position is inside a character, for example between the halves of a surrogate pair."""
+        line = self.line(position.line)
+        column = byte_column(line, position.character, self._encoding)
+        return column < len(line) and client_column(line, column, self._encoding) != position.character
 
     def _line_starts(self) -> list[int]:
         if not self._starts:

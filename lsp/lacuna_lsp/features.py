@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 
 from lacuna_lsp.client import settings
 from lacuna_lsp.client.protocol import (
@@ -16,16 +17,14 @@ from lacuna_lsp.client.protocol import (
     DID_SHOW,
     DID_SHOW_EDIT,
     INLINE_EDIT,
-    EditItemParams,
+    CursorParams,
     FocusParams,
-    InlineCompletionParams,
-    InlineEditParams,
     ItemParams,
     SignaturesParams,
 )
-from lacuna_lsp.client.settings import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.document import ClientDocument, to_utf8
-from lacuna_lsp.server import Server, patiently, refusing
+from lacuna_lsp.edit import actions
+from lacuna_lsp.server import Server, has_experimental, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request
 from lacuna_model.core.errors import RequestError
@@ -38,7 +37,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     did_change_folders(ls)
     ls.session.read_files()
     ls.session.configure(params.initialization_options)
-    if not completes_inline(params.capabilities):
+    if get_capability(params.capabilities, "text_document.inline_completion") is None:
         ls.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(completion)
 
 
@@ -67,7 +66,7 @@ def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
     """Applies new settings; requests them if the message does not contain them."""
     values = params.settings
-    if values is None and has_configuration(ls.client_capabilities):
+    if values is None and get_capability(ls.client_capabilities, "workspace.configuration"):
         items = [types.ConfigurationItem(section="lacuna")]
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
@@ -148,29 +147,27 @@ def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams)
 
 
 @refusing
-async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
+async def inline_completion(ls: Server, params: CursorParams) -> types.InlineCompletionList:
     """Returns suggestions for a cursor; tells the client why there are none for a user who asked for them."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     selected = None
     if (entry := context.selected_completion_info) is not None:
         selected = Edit(*document.bounds(entry.range), to_utf8(entry.text).decode())
-    suggested = ls.inline.suggest(Request(document, document.inside(params.position), invoked, selected))
-    answer = await (patiently(ls, "Suggest", suggested) if invoked else suggested)
+    suggested = ls.inline.suggest(Request(document, document.inside(params.position), context.invoked, selected))
+    answer = await (patiently(ls, "Suggest", suggested) if context.invoked else suggested)
     ls.loading.withheld(answer.held)
-    if invoked:
+    if context.invoked:
         ls.loading.answered(answer.why)
     return items.inline(document, answer.items)
 
 
 @refusing
-async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
+async def inline_edit(ls: Server, params: CursorParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     told = {one.range.start.line: one.message for one in context.diagnostics}
     shown = await ls.next_edits.offer(
-        document, params.position.line, invoked=invoked, others=context.other_documents, told=told
+        document, params.position.line, invoked=context.invoked, others=context.other_documents, told=told
     )
     return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
@@ -186,10 +183,8 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
 @refusing
 async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Returns the code actions for a range."""
-    from lacuna_lsp.edit import actions
-
     document = ls.session.document(params.text_document.uri).snapshot()
-    asks = asks_for_instructions(ls.client_capabilities)
+    asks = has_experimental(ls, "lacunaInstructions")
     return await asyncio.to_thread(actions.offered, document, params.range, params.context, asks=asks)
 
 
@@ -203,11 +198,11 @@ def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
     return told
 
 
-def did_show_edit(ls: Server, params: EditItemParams) -> None:
+def did_show_edit(ls: Server, params: ItemParams) -> None:
     """Takes notice of a next edit that the user sees; nothing depends on it."""
 
 
-def did_reject_edit(ls: Server, params: EditItemParams) -> None:
+def did_reject_edit(ls: Server, params: ItemParams) -> None:
     """Never offers a dismissed next edit again."""
     arguments = params.item.command.arguments if params.item.command is not None else None
     if arguments:

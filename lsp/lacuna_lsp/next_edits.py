@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-import time
 import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from functools import partial
+
+from lsprotocol import types
 
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
@@ -19,7 +20,6 @@ from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import TokenizedText
-from lacuna_model.text.lines import lines_of
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)
@@ -58,19 +58,18 @@ class History:
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
         for edit in edits:
-            removed = before.between(edit.start, edit.end) if len(edits) == 1 else b""
-            self.erasing = not edit.text and _is_backspace(removed)
+            removed = before.between(edit.start, edit.end).decode(errors="ignore") if len(edits) == 1 else ""
+            # A character or blanks, as by the keys that erase while one types.
+            few = "\n" not in removed and (len(removed) <= 1 or not removed.strip())
+            self.erasing = few and not edit.text
             end = min(edit.start + len(edit.text.encode()), after.size)
             rows = after.position(min(edit.start, after.size)).line, after.position(end).line
-            if self._before is None or self._is_elsewhere(rows):
+            first, last = self._rows
+            if self._before is None or rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS:
                 self._close(before)
                 self._before, self._rows = before, rows
             else:
-                self._rows = min(self._rows[0], rows[0]), max(self._rows[1], rows[1])
-
-    def _is_elsewhere(self, rows: tuple[int, int]) -> bool:
-        first, last = self._rows
-        return rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS
+                self._rows = min(first, rows[0]), max(last, rows[1])
 
     def _close(self, text: ClientDocument) -> None:
         """Remembers the change that ends here; ``text`` is the document behind it."""
@@ -164,36 +163,47 @@ class NextEdits:
         change = history.origin or history.change(document)
         if change is None:
             return None
-        where, source = history.where(document.uri), history.source or document.uri
-        began, version = time.monotonic(), document.version
-        found = await self._find(document, change, history, told)
-        if self._session.is_stale(document, version):
-            return None
-        kept = self._not_dismissed(found, row)
-        if not kept and others:
-            kept = self._not_dismissed(await self._elsewhere(document, change), row)
-        if not kept and where != "elsewhere":
-            try:
-                kept = self._not_dismissed(await self._written(document, version, change, history, row), row)
-            except UnfinishedError as error:
-                log.info("no next edit: %s", error)
-        log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
-        return self._show(kept[0], change, source) if kept else None
+        where, version = history.where(document.uri), document.version
+        sources = [partial(self._by_rules, change, document, where, history.past, told)]
+        if others:
+            sources.append(partial(self._elsewhere, change, document))
+        if where != "elsewhere":
+            sources.append(partial(self._written, change, document, history, row))
+        source = history.source or document.uri
+        for find in sources:
+            found = await find()
+            if self._session.is_stale(document, version):
+                return None
+            kept = ordered([one for one in found if one.key not in self._dismissed], row)
+            if kept:
+                return self._show(kept[0], change, source)
+        return None
 
-    def _not_dismissed(self, found: Sequence[Offer], row: int) -> list[Offer]:
-        return ordered([one for one in found if one.key not in self._dismissed], row)
-
-    async def _written(
-        self, document: ClientDocument, version: int, change: RecentChange, history: History, row: int
+    async def _by_rules(
+        self,
+        change: RecentChange,
+        document: ClientDocument,
+        where: Where,
+        past: Sequence[PastChange] = (),
+        told: Mapping[int, str] | None = None,
     ) -> list[Offer]:
-        """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile.
-
-        Raises UnfinishedError where the model does not answer.
-        """
-        if self._session.is_stale(document, version):
+        """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
+        uri, text, least = document.uri, document.text.decode(), ELSEWHERE if where == "elsewhere" else SURE
+        try:
+            return await asyncio.to_thread(offers, change, uri, text, past, where=where, least=least, told=told)
+        except UnparsableError as error:
+            log.info("no next edit: %s", error)
             return []
-        if history.writing is not None:
-            history.writing.cancel()
+
+    async def _elsewhere(self, change: RecentChange, document: ClientDocument) -> list[Offer]:
+        """Returns what follows a change in the other open documents of its language."""
+        others = [one for one in self._session.documents.values() if one.uri != document.uri]
+        alike = [one for one in others if one.language == document.language and one.size <= MAX_BYTES]
+        return [offer for one in alike[:MAX_OTHERS] for offer in await self._by_rules(change, one, "elsewhere")]
+
+    async def _written(self, change: RecentChange, document: ClientDocument, history: History, row: int) -> list[Offer]:
+        """Returns what the model is sure of near a change, nothing where it does not answer before the next edit."""
+        history.stop()
 
         async def wait() -> list[Offer]:
             await asyncio.sleep(PAUSE_S)
@@ -203,43 +213,16 @@ class NextEdits:
         try:
             await asyncio.wait({task})
             return [] if task.cancelled() else [one for one in task.result() if one.probability >= SURE]
+        except UnfinishedError as error:
+            log.info("no next edit: %s", error)
+            return []
         finally:
             task.cancel()
 
-    async def _find(
-        self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] | None
-    ) -> list[Offer]:
-        """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
-        where, text, past = history.where(document.uri), document.text.decode(), history.past
-        least = ELSEWHERE if where == "elsewhere" else SURE
-        try:
-            return await asyncio.to_thread(
-                offers, change, document.uri, text, past, where=where, least=least, told=told
-            )
-        except UnparsableError as error:
-            log.info("no next edit: %s", error)
-            return []
-
-    async def _elsewhere(self, document: ClientDocument, change: RecentChange) -> list[Offer]:
-        """Returns what follows a change in the other open documents of its language."""
-        found: list[tuple[ClientDocument, int, list[Offer]]] = []
-        every = list(self._session.documents.values())
-        alike = [one for one in every if one.uri != document.uri and one.language == document.language]
-        for other in alike[:MAX_OTHERS]:
-            if other.size <= MAX_BYTES:
-                version, text = other.version, other.text.decode()
-                places = await asyncio.to_thread(
-                    offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE
-                )
-                found.append((other, version, places))
-        # Some may have been edited or closed meanwhile.
-        current = (places for other, version, places in found if not self._session.is_stale(other, version))
-        return list(chain.from_iterable(current))
-
     def _show(self, offer: Offer, change: RecentChange, source: str) -> ShownOffer | None:
-        """Returns an offer as it is shown, None where its document has been closed."""
+        """Returns an offer as it is shown, None where its document was closed or its lines edited meanwhile."""
         document = self._session.documents.get(offer.uri)
-        if document is None:
+        if document is None or document.rows(offer.row, offer.end_row) != offer.old:
             return None
         self._shown = ShownOffer(uuid.uuid4().hex, offer, document.version, change, source)
         return self._shown
@@ -258,14 +241,8 @@ def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bo
     """Whether a document became what an offer would make of it."""
     if offer.uri != after.uri:
         return False
-    lines = lines_of(before.text.decode(), keepends=True)
-    if "".join(lines[offer.row : offer.end_row]) != offer.old:
+    if before.rows(offer.row, offer.end_row) != offer.old:
         return False
-    made = "".join([*lines[: offer.row], offer.new, *lines[offer.end_row :]])
-    return made == after.text.decode()
-
-
-def _is_backspace(removed: bytes) -> bool:
-    """Whether a deletion is that of a character or of blanks, as by the keys that erase while one types."""
-    text = removed.decode(errors="ignore")
-    return "\n" not in text and (len(text) <= 1 or not text.strip())
+    start = before.offset(types.Position(offer.row, 0))
+    made = before.between(0, start) + offer.new.encode() + before.text[start + len(offer.old.encode()) :]
+    return made == after.text

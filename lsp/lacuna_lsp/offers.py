@@ -7,7 +7,7 @@ separate its right ones from others.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -24,7 +24,7 @@ from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
-from lacuna_model.text.diff import common_ends
+from lacuna_model.text.diff import Hunk, common_ends
 from lacuna_model.text.lines import line_starts, lines_of
 from lacuna_server.wire.protocol import ServiceError
 
@@ -84,7 +84,9 @@ class ShownOffer(msgspec.Struct, frozen=True):
 
         The command of an acceptance names the offer.
         """
-        old, new = _without_shared_end(self.offer.old, self.offer.new)
+        old, new = self.offer.old, self.offer.new
+        end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
+        old, new = old.removesuffix(end), new.removesuffix(end)
         start = document.offset(types.Position(self.offer.row, 0))
         return {
             "text": new,
@@ -113,7 +115,17 @@ def offers(
     tokens = change.new if where == "here" else TokenizedText(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
     picked = chosen(found if where == "here" else outside_change(change, tokens, found), least)
-    made = [one for kind in KINDS for one in _lines(uri, text, [own for own in picked if own.kind == kind])]
+    starts = [*accumulate(map(len, lines_of(text, keepends=True)), initial=0)]
+    made: list[Offer] = []
+    for kind in KINDS:
+        own = [one for one in picked if one.kind == kind]
+
+        def sure(hunk: Hunk, own: Sequence[Candidate] = own) -> float:
+            low, high = starts[hunk.start], starts[hunk.end]
+            inside = (one.probability for one in own if low <= one.place.end and one.place.start <= high)
+            return min(inside, default=0.0)
+
+        made += _made(uri, text, applied(text, own), 0, sure)
     made.sort(key=lambda offer: offer.row)
     return [offer for offer in made if is_worth(offer) and not reverts(offer, past)]
 
@@ -127,15 +139,12 @@ def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
     return replace(one, probability=with_odds(one.probability, ODDS_OF_MESSAGE))
 
 
-def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
-    """Yields the lines that the candidates change; those of neighbouring lines are one offer."""
-    before, after = lines_of(text, keepends=True), lines_of(applied(text, picked), keepends=True)
-    starts = [*accumulate(map(len, before), initial=0)]
-    for hunk in hunks(text, "".join(after)):
-        low, high = starts[hunk.start], starts[hunk.end]
-        inside = [one.probability for one in picked if low <= one.place.end and one.place.start <= high]
-        old, new = "".join(before[hunk.start : hunk.end]), "".join(after[hunk.new_start : hunk.new_end])
-        yield Offer(uri, hunk.start, hunk.end, old, new, min(inside, default=0.0))
+def _made(uri: str, before: str, after: str, row: int, sure: Callable[[Hunk], float]) -> Iterator[Offer]:
+    """Yields what another text changes of a text that begins at a row; neighbouring lines are one offer."""
+    old, new = lines_of(before, keepends=True), lines_of(after, keepends=True)
+    for hunk in hunks(before, after):
+        texts = "".join(old[hunk.start : hunk.end]), "".join(new[hunk.new_start : hunk.new_end])
+        yield Offer(uri, row + hunk.start, row + hunk.end, *texts, sure(hunk))
 
 
 def is_worth(offer: Offer) -> bool:
@@ -172,11 +181,6 @@ def ordered(found: Sequence[Offer], row: int) -> list[Offer]:
     return sorted(found, key=lambda offer: (offer.row < row, abs(offer.row - row)))
 
 
-def _without_shared_end(old: str, new: str) -> tuple[str, str]:
-    end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
-    return old.removesuffix(end), new.removesuffix(end)
-
-
 async def near(
     engine: ServiceConnection, document: ClientDocument, change: RecentChange, past: Sequence[PastChange], row: int
 ) -> list[Offer]:
@@ -202,7 +206,13 @@ async def near(
         raise UnfinishedError(f"the model wrote no next edit within {PATIENCE_S:g} s")
     if result.status != "ok":
         return []
-    found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])
+    log_probs = result.likelihoods[0]
+
+    def sure(hunk: Hunk) -> float:
+        # Where lines are deleted, the line after them says how sure the model is.
+        return probability(sum(log_probs[hunk.new_start : max(hunk.new_end, hunk.new_start + 1)]))
+
+    found = _made(document.uri, "".join(lines[first:last]), result.fills[0], first, sure)
     done = [*past, PastChange(document.path, *change.lines)]
     worth = [one for one in found if is_worth(one) and not _is_of_imports(one)]
     return [one for one in worth if not reverts(one, done) and not _brings_back(one, done)]
@@ -238,17 +248,6 @@ def around(path: str, change: RecentChange) -> PastChange:
     before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
     texts = [*before, *old[hunk.start : hunk.end], *after], [*before, *new[hunk.new_start : hunk.new_end], *after]
     return PastChange(path, *map("\n".join, texts))
-
-
-def _offers(
-    uri: str, lines: Sequence[str], first: int, last: int, fill: str, log_probs: Sequence[float]
-) -> Iterator[Offer]:
-    before, after = lines[first:last], lines_of(fill, keepends=True)
-    for hunk in hunks("".join(before), fill):
-        # Where lines are deleted, the line after them says how sure the model is.
-        rows = log_probs[hunk.new_start : max(hunk.new_end, hunk.new_start + 1)]
-        old, new = "".join(before[hunk.start : hunk.end]), "".join(after[hunk.new_start : hunk.new_end])
-        yield Offer(uri, first + hunk.start, first + hunk.end, old, new, probability(sum(rows)))
 
 
 def probability(log_prob: float) -> float:

@@ -5,12 +5,13 @@ import hmac
 import http
 import logging
 import os
-import re
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async, run_websocket
@@ -18,7 +19,6 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from lacuna_lsp.client.opening import Opened
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server
@@ -29,16 +29,14 @@ log = logging.getLogger(__name__)
 Locate = Callable[..., Awaitable[Address]]
 FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-_HEADER = re.compile(rb"[\w-]{1,256}:|\r?\n|$")
 
 
-async def serve_stdio(locate: Locate, stdin: Opened) -> int:
-    """Serves one client on ``stdin`` and stdout; returns LSP's exit code."""
+async def serve_stdio(locate: Locate, stdin: Any) -> int:
+    """Serves one client on ``stdin``, which reads lines and bytes, and stdout; returns LSP's exit code."""
     server = _server(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = _Headers(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
-        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
+        await _converse(server, partial(run_async, reader=StdinAsyncReader(stdin, reading)))
     return 0 if server.shut_down else FAILED
 
 
@@ -51,9 +49,7 @@ async def serve_unix(locate: Locate, path: Path) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = _server(locate)
         server.protocol.set_writer(writer)
-        await _converse(
-            server, run_async(server.ended, _Headers(reader), server.protocol, log, server.report_server_error)
-        )
+        await _converse(server, partial(run_async, reader=reader))
         writer.close()
 
     if not hasattr(asyncio, "start_unix_server"):
@@ -87,9 +83,7 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
 
     async def connected(websocket: ServerConnection) -> None:
         server = _server(locate)
-        await _converse(
-            server, run_websocket(websocket, server.ended, server.protocol, log, server.report_server_error)
-        )
+        await _converse(server, partial(run_websocket, websocket))
 
     allowed = [None, *map(Origin, origins)]
     async with serve(
@@ -98,21 +92,6 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
         address, number = next(iter(listening.sockets)).getsockname()[:2]
         _announce(f"ws://{address}:{number}" + (f"/?token={drawn}" if drawn else ""))
         await listening.serve_forever()
-
-
-class _Headers:
-    """Reads messages as long as they have headers of LSP."""
-
-    def __init__(self, reader: asyncio.StreamReader | StdinAsyncReader) -> None:
-        self._reader = reader
-        self.readexactly = reader.readexactly
-
-    async def readline(self) -> bytes:
-        """Returns the next header line; raises ConnectionError for a line that is none."""
-        line = await self._reader.readline()
-        if not _HEADER.match(line):
-            raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
-        return line
 
 
 def _server(locate: Locate) -> Server:
@@ -133,10 +112,11 @@ def _token_of(request: Request) -> str:
     return parse_qs(urlsplit(request.path).query).get("token", [""])[0]
 
 
-async def _converse(server: Server, conversation: Awaitable[None]) -> None:
+async def _converse(server: Server, conversation: Callable[..., Awaitable[None]]) -> None:
     """Runs a conversation to its end, also when the client disconnects without warning."""
+    told = {"logger": log, "error_handler": server.report_server_error}
     try:
-        await conversation
+        await conversation(stop_event=server.ended, protocol=server.protocol, **told)
     except (ConnectionError, ValueError, asyncio.IncompleteReadError) as error:  # ValueError: an overlong line
         log.info("the client has gone: %s", error)
     finally:

@@ -140,17 +140,6 @@ def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(newer: 
     assert not (newer.with_name("into") / "venv/uv").exists()
 
 
-def test_a_password_of_a_proxy_is_not_said() -> None:
-    proxy = "http://me:secret@127.0.0.1:9"
-    code = (
-        f"import os, runpy; os.environ['HTTPS_PROXY'] = {proxy!r}; "
-        f"said = runpy.run_path({str(INSTALLER)!r})['reason'](['dns error'], 1); print(said)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "http://127.0.0.1:9" in ended.stdout
-    assert "secret" not in ended.stdout
-
-
 def test_pip_installs_what_uv_cannot_reach(newer: Path) -> None:
     make_program_wheel(newer, "uv", "import sys\nsys.exit('error: dns error')\n")
     is_set_up(newer)
@@ -275,7 +264,7 @@ def test_without_an_index_or_through_a_broken_proxy_it_is_one_line(installed: Pa
     assert one_line(start(installed)) == f"there is no wheel in {installed}: install Lacuna with pip"
     make_wheel(installed, requires="packaging")
     nowhere = {"PIP_NO_INDEX": "0", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "1"}
-    proxied = nowhere | {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    proxied = nowhere | dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY"), "http://me:secret@127.0.0.1:9")
     line = one_line(start(installed, **proxied))
     assert line == "the package index cannot be reached by the proxy http://127.0.0.1:9 (HTTPS_PROXY)"
     index = nowhere | {"PIP_INDEX_URL": "https://127.0.0.1:9/simple"}

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from tests.editor_clients.neovim import PLUGIN
 from tests.editor_clients.small_wheel import SERVER, make_wheel
-from tests.editor_clients.test_install import INSTALLER, SLOW
-from tests.lsp.service import wait_for
+from tests.editor_clients.test_install import INSTALLER
 from tests.neovim import BIN
 
 # Answers the question, waits for the end of the setup and prints what was said, and what starts the server then.
@@ -65,18 +64,14 @@ def installed(plugin: Path, first: tuple[Path, str]) -> Path:
     return plugin
 
 
-def started(plugin: Path, lua: str) -> tuple[list[str], dict[str, str]]:
-    """The command that runs a script in a Neovim with the plugin, and its environment."""
+def run(plugin: Path, lua: str = RUN) -> str:
+    """What a script prints in a Neovim with the plugin."""
     script = plugin.with_name("run.lua")
     script.write_text(lua)
     home = str(plugin.parent)
     environment = {"HOME": home, "XDG_DATA_HOME": f"{home}/data", "PATH": f"{home}/bin", "PIP_NO_INDEX": "1"}
     command = [str(BIN / "nvim"), "--headless", "-u", "NONE", "--cmd", f"set rtp^={plugin}"]
-    return [*command, "-c", "runtime plugin/lacuna.lua", "-c", f"luafile {script}", "-c", "qa!"], environment
-
-
-def run(plugin: Path, lua: str = RUN) -> str:
-    command, environment = started(plugin, lua)
+    command += ["-c", "runtime plugin/lacuna.lua", "-c", f"luafile {script}", "-c", "qa!"]
     ended = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=True
     )
@@ -116,30 +111,3 @@ def test_a_plugin_with_another_wheel_takes_the_place_of_the_old_server(installed
     assert "the language server is not of this version of the plugin, see :checkhealth lacuna" in run(installed, CHECK)
     assert "Lacuna: set up with a newer server" in run(installed)
     assert "not of this version" not in run(installed, CHECK)
-
-
-def test_a_neovim_that_is_killed_leaves_nothing_broken(installed: Path) -> None:
-    wheel = make_wheel(installed / "wheels", server=SLOW)
-    command, environment = started(installed, RUN)
-    nvim = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    environ = f"HOME={installed.parent}".encode()
-
-    def slow() -> list[Path]:
-        """The processes of this setup that wait in the last step."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if environ in (process / "environ").read_bytes() and b"setup" in (process / "cmdline").read_bytes():
-                    found.append(process)
-            except OSError:
-                continue
-        return [process for process in found if b"lacuna_server" in (process / "cmdline").read_bytes()]
-
-    wait_for(slow)
-    nvim.kill()
-    nvim.wait()
-    wait_for(lambda: not slow())
-    assert not (installed.parent / "data/nvim/lacuna/done").exists()
-    wheel.unlink()
-    make_wheel(installed / "wheels")
-    assert "Lacuna: set up with setup --yes --json" in run(installed)

@@ -70,9 +70,3 @@ def test_what_does_not_fit_together_is_no_release(root: Path, file: str, content
     assert ended.returncode == 1
     assert said in ended.stderr
     assert not (root / "dist/release").exists()
-
-
-def test_the_versions_of_this_clone_agree(root: Path) -> None:
-    for name in ("pyproject.toml", "editor-clients/vscode/package.json", "editor-clients/vscode/package-lock.json"):
-        (root / name).write_text((ROOT / name).read_text())
-    assert "the versions differ" not in release(root).stderr

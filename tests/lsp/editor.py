@@ -62,16 +62,22 @@ class Editor:
         *,
         encoding: str = "utf-16",
         folder: Path | None = None,
-        change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
+        without: str = "",
+        experimental: Mapping[str, bool] | None = None,
         ready: bool = True,
     ) -> types.InitializeResult:
+        """Initialize as VS Code does, ``without`` one of its capabilities."""
         capabilities = client_capabilities("visual-studio-code")
         assert capabilities.text_document is not None
         assert capabilities.general is not None
         capabilities.text_document.inline_completion = types.InlineCompletionClientCapabilities()
         capabilities.general.position_encodings = [types.PositionEncodingKind(encoding)]
-        capabilities.experimental = {"serverStatusNotification": True}
-        change(capabilities)
+        capabilities.experimental = {"serverStatusNotification": True} if experimental is None else experimental
+        synchronization = types.NotebookDocumentSyncClientCapabilities()
+        capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
+        if without:
+            *around, name = without.split(".")
+            setattr(functools.reduce(getattr, around, capabilities), name, None)
         self.encoding = encoding
         result = await self.client.initialize_session(
             types.InitializeParams(
@@ -101,6 +107,19 @@ class Editor:
     async def command(self, name: str, *arguments: object) -> Any:
         params = types.ExecuteCommandParams(name, arguments=list(arguments))
         return await self.client.workspace_execute_command_async(params)
+
+    async def do(self, name: str, **argument: object) -> Any:
+        """Run one of Lacuna's commands about the document."""
+        return await self.command(f"lacuna.{name}", {"textDocument": {"uri": self.uri}} | argument)
+
+    def configure(self, settings: object) -> None:
+        """Send settings."""
+        self.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+
+    @property
+    def progress(self) -> list[list[Any]]:
+        """What was told of each piece of work of which progress is shown."""
+        return [seen for seen in self.client.progress_reports.values() if seen]
 
     @property
     def text(self) -> str:

@@ -47,6 +47,11 @@ class Daemon:
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     @property
+    def events(self) -> list[str]:
+        """The names of these events."""
+        return [one["event"] for one in self.log]
+
+    @property
     def requests(self) -> list[dict[str, Any]]:
         """The fill requests that the engine has received, but for those for next edits."""
         return [one for one in self._started if one["task"]["type"] != "follow"]

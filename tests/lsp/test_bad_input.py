@@ -109,14 +109,6 @@ async def test_malformed_feedback_is_refused(editor: Editor, argument: object) -
     assert await editor.suggest() == ["filled"]
 
 
-async def test_an_unknown_method_and_an_unknown_command_are_refused(editor: Editor) -> None:
-    await editor.initialize(ready=False)
-    assert (await refusal(editor, "textDocument/unheardOf", {})).code == types.ErrorCodes.MethodNotFound
-    error = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.tea"})
-    assert "lacuna.tea" in error.message
-    assert editor.messages == []
-
-
 async def test_messages_outside_the_order_of_lsp_are_refused(editor: Editor) -> None:
     tell(editor, "initialized", {})  # too early: the server ignores it
     for early in ("lacuna/none", "shutdown"):

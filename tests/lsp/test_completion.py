@@ -4,14 +4,10 @@ from .editor import Editor
 from .service import Daemon
 
 
-def without_inline(capabilities: types.ClientCapabilities) -> None:
-    assert capabilities.text_document is not None
-    capabilities.text_document.inline_completion = None
-
-
 async def test_clients_without_inline_completion_get_ordinary_completion(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["l(first, second)\nmore"])
-    result = await editor.initialize({"debounce": False, "multiline": "always"}, change=without_inline)
+    settings = {"debounce": False, "multiline": "always"}
+    result = await editor.initialize(settings, without="text_document.inline_completion")
     assert result.capabilities.completion_provider is not None
     editor.open("😀 = tota¦\n")
     answer = await editor.client.text_document_completion_async(

@@ -13,7 +13,6 @@ from lacuna_lsp.document import (
     Encoding,
     byte_column,
     client_column,
-    cuts_character,
 )
 from lacuna_model.core.errors import RequestError
 
@@ -34,26 +33,6 @@ def test_every_column_between_characters_is_converted_there_and_back(encoding: E
         character, column = units(line[:index], encoding), len(line[:index].encode())
         assert byte_column(line.encode(), character, encoding) == column
         assert client_column(line.encode(), column, encoding) == character
-        assert not cuts_character(line.encode(), character, encoding)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@given(line=lines, character=st.integers(0, 60))
-def test_any_client_column_maps_to_a_character_boundary_in_the_line(
-    encoding: Encoding, line: str, character: int
-) -> None:
-    column = byte_column(line.encode(), character, encoding)
-    before = line.encode()[:column].decode()
-    assert units(before, encoding) <= character
-    rest = line[len(before) :]
-    assert not rest or units(before + rest[0], encoding) > character
-
-
-def test_a_column_inside_a_surrogate_pair_maps_to_the_start_of_its_character() -> None:
-    line = "x😀y".encode()
-    assert byte_column(line, 2, "utf-16") == 1
-    assert cuts_character(line, 2, "utf-16")
-    assert not cuts_character(line, 3, "utf-16")
 
 
 AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
@@ -184,9 +163,3 @@ def test_a_range_outside_the_document_is_refused() -> None:
         ours.bounds(span)
     with pytest.raises(RequestError, match="before it begins"):
         ours.bounds(types.Range(types.Position(1, 2), types.Position(0, 1)))
-
-
-def test_only_the_line_endings_of_lsp_end_a_line() -> None:
-    ours = document("a\x0cb\u2028c\x85d\ne")
-    assert ours.line(1) == b"e"
-    assert ours.line(2) == b""

@@ -27,7 +27,7 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     answer = await editor.command("lacuna.edit", asked(editor))
     assert answer["status"] == "applied"
     assert editor.edited() == TEXT.replace("1", "10")
-    assert [seen[0].title for seen in editor.client.progress_reports.values() if seen] == ["Edit: count"]
+    assert [seen[0].title for seen in editor.progress] == ["Edit: count"]
     (applied,) = editor.applied
     annotations = applied.edit.change_annotations
     assert annotations is not None
@@ -122,22 +122,14 @@ async def test_a_refactor_by_an_instruction_rewrites_every_place(editor: Editor,
 
 async def test_a_client_that_shows_no_documents_gets_the_refusal_alone(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(status="no_valid_fill", message="the new text is empty", fills=["    a = 1\n"], refused=["    a = 7\n"])
-
-    def change(capabilities: types.ClientCapabilities) -> None:
-        assert capabilities.window is not None
-        capabilities.window.show_document = None
-
-    await editor.initialize(change=change)
+    await editor.initialize(without="window.show_document")
     editor.open(TEXT)
     with pytest.raises(JsonRpcException, match="the new text is empty; nothing was changed"):
         await editor.command("lacuna.edit", asked(editor))
 
 
 async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor) -> None:
-    def asks(capabilities: types.ClientCapabilities) -> None:
-        capabilities.experimental = {"lacunaInstructions": True}
-
-    await editor.initialize(change=asks, ready=False)
+    await editor.initialize(experimental={"lacunaInstructions": True}, ready=False)
     editor.open(TEXT)
     command = (await titles(editor, (1, 0), (2, 0)))["Edit the selection by an instruction…"].command
     assert command is not None

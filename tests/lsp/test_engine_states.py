@@ -20,19 +20,16 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
     async with started(own_daemon) as editor:
         await editor.begin("value = <<fill>>¦\n", ready=False)
         assert await editor.suggest() == []
-        await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
+        await until(lambda: editor.progress)
         await until(lambda: [status for status in editor.statuses if status.fraction == 0.5])
-        fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
-        filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
+        filling = asyncio.ensure_future(editor.do("fillRegions", select="markers"))
         await until(lambda: heard(editor, "waits for the engine, half of it is there"))
         own_daemon.plan()
         assert (await filling)["status"] == "applied"
         assert editor.edited() == "value = filled\n"
         await editor.ready()
         assert await editor.suggest() == ["filled"]
-        (seen,) = [
-            seen for seen in editor.client.progress_reports.values() if getattr(seen[0], "title", "") == "Lacuna"
-        ]
+        (seen,) = [seen for seen in editor.progress if getattr(seen[0], "title", "") == "Lacuna"]
         states = [state for state, _ in groupby(editor.statuses, key=lambda status: status.state)]
         assert states == ["starting", "loading", "ready"]
         half = next(status for status in editor.statuses if status.fraction == 0.5)
@@ -51,8 +48,8 @@ async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: 
     async with started(own_daemon) as editor:
         await editor.begin("def area(r¦):\n    return 3 * r\n", ready=False)
         editor.type(", pi")
-        place = {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}, "scope": "file"}
-        following = asyncio.ensure_future(editor.command("lacuna.propagate", place))
+        place = {"line": 0, "character": 0}
+        following = asyncio.ensure_future(editor.do("propagate", position=place, scope="file"))
         await until(lambda: heard(editor, "waits for the engine, half of it is there"))
         own_daemon.plan(fills=["    return pi * r\n"], log_prob=-0.1)
         assert (await following)["status"] == "applied"
@@ -61,9 +58,7 @@ async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: 
 
 def heard(editor: Editor, message: str) -> bool:
     """Whether the client was told this progress."""
-    return any(
-        getattr(one, "message", "") == message for seen in editor.client.progress_reports.values() for one in seen
-    )
+    return any(getattr(one, "message", "") == message for seen in editor.progress for one in seen)
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
@@ -82,7 +77,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
         assert "`lacuna doctor`" in last.advice
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
-            await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
+            await editor.do("regenerate", range=place)
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
         own_daemon.plan()  # the weights are repaired; opening a document tries them again
         async with started(own_daemon) as other:
@@ -144,8 +139,5 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
 
 
 async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor) -> None:
-    def without_experimental(capabilities: types.ClientCapabilities) -> None:
-        capabilities.experimental = None
-
-    await editor.initialize(change=without_experimental)
+    await editor.initialize(without="experimental")
     assert editor.statuses == []

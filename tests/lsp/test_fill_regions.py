@@ -16,7 +16,7 @@ async def test_all_markers_are_filled_in_one_request(editor: Editor, daemon: Dae
     daemon.plan(fills=[["1", "x + 1\n    y"]])
     await editor.initialize(encoding=encoding)
     editor.open("a = '😀' + <<fill>>\r\ndef f(x):\r\n\treturn <<fill>>  # ä\r\n")
-    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    answer = await editor.do("fillRegions", select="markers")
     assert answer == {"status": "applied", "edits": 2, "left": 0}
     assert editor.edited() == "a = '😀' + 1\r\ndef f(x):\r\n\treturn x + 1\r\n\ty  # ä\r\n"
     assert editor.applied[0].label == "Fill 2 places"
@@ -41,14 +41,14 @@ async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
 ) -> None:
     await editor.initialize()
     editor.open("def f():\n    pass\n", name, language)
-    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies"})
+    await editor.do("fillRegions", select="bodies")
     assert editor.edited() == "def f():\n    filled\n"
 
 
 async def test_places_without_a_valid_fill_are_retried_in_smaller_requests(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(status="no_valid_fill")
     await editor.begin("a = <<fill>>\nb = <<fill>>\nc = <<fill>>\n")
-    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    answer = await editor.do("fillRegions", select="markers")
     assert answer == {"status": "nothing", "left": 3}
     assert [len(request["regions"]) for request in daemon.requests] == [3, 1, 2, 1, 1]
 
@@ -57,7 +57,7 @@ async def test_refused_edits_for_an_older_version_are_reported_in_one_line(edito
     await editor.initialize()
     editor.refusing = "the version is stale"
     editor.open("a = <<fill>>\n")
-    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    answer = await editor.do("fillRegions", select="markers")
     assert answer["status"] == "stale"
     assert answer["texts"] == {editor.uri: ["filled"]}
     assert editor.messages == ["Lacuna: Fill 1 place: nothing was edited, the version is stale"]
@@ -77,15 +77,14 @@ async def test_a_bad_request_is_refused_with_a_reason(
 ) -> None:
     await editor.begin("a = 1\n")
     with pytest.raises(Exception, match=said):
-        await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}} | arguments)
+        await editor.do("fillRegions", **arguments)
     assert daemon.requests == []
 
 
 async def test_a_suggestion_in_the_same_document_does_not_end_a_fill(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=20, pause=0.02)
     await editor.begin("value = ¦\nother = <<fill>>\n")
-    fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
-    filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
+    filling = asyncio.ensure_future(editor.do("fillRegions", select="markers"))
     await until(lambda: daemon.requests)
     assert await editor.suggest() == ["filled"]
     assert (await filling)["status"] == "applied"
@@ -93,13 +92,9 @@ async def test_a_suggestion_in_the_same_document_does_not_end_a_fill(editor: Edi
 
 
 async def test_a_client_without_versioned_edits_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
-    def without_workspace_edit(capabilities: types.ClientCapabilities) -> None:
-        assert capabilities.workspace is not None
-        capabilities.workspace.workspace_edit = None
-
-    await editor.initialize(change=without_workspace_edit)
+    await editor.initialize(without="workspace.workspace_edit")
     editor.open("a = <<fill>>\n")
-    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    await editor.do("fillRegions", select="markers")
     edit = editor.applied[0].edit
     assert edit.document_changes is None
     assert edit.changes is not None

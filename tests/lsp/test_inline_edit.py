@@ -169,20 +169,6 @@ async def test_a_snooze_holds_back_next_edits_that_nobody_asked_for(editor: Edit
     assert len(await asked(editor)) == 1
 
 
-async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_from_the_code(editor: Editor) -> None:
-    body = "(rows):\n    total{} = len(rows)\n    print('total', total)\n    return total\n"
-    other = f"def other{body.format('')}"
-    await editor.begin(f"def first{body.format('¦')}\n\n{other}", ready=False)
-    editor.delete(len("total"))
-    editor.type("amount")
-    texts = []
-    while found := await asked(editor):
-        texts.append(found[0]["text"])
-        accept(editor, found[0])
-    assert texts == ["    print('total', amount)\n    return amount"]
-    assert editor.text.endswith(f"    return amount\n\n\n{other}")
-
-
 async def test_an_edit_elsewhere_begins_another_change(editor: Editor) -> None:
     await editor.begin(USES, ready=False)
     renamed(editor)

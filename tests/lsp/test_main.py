@@ -1,12 +1,19 @@
+import io
+import json
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lacuna_lsp import __main__ as cli
+from lacuna_server.client import starting
 from lacuna_server.client.starting import log_path
 
 CASE = """
@@ -36,3 +43,55 @@ def test_a_long_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(written) == 2
     assert {stat.S_IMODE(file.stat().st_mode) for file in written} == {0o600}
     assert max(file.stat().st_size for file in written) <= cli.TURN_OVER_BYTES
+
+
+def message(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\nContent-Type: a\r\n\r\n%s" % (len(body), body)
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=4))
+def test_every_byte_is_given_again(bodies: list[bytes]) -> None:
+    whole = b"".join(map(message, bodies))
+    stream = cli.Opened(io.BytesIO(whole))
+    assert stream.message == bodies[0]
+    again = b""
+    for body in bodies:
+        again += stream.readline() + stream.readline() + stream.readline() + stream.read(len(body))
+    assert again == whole
+    assert (stream.readline(), stream.read(5)) == (b"", b"")
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The arguments of the services that were started."""
+    monkeypatch.delenv("LACUNA_MODEL", raising=False)
+    found: list[tuple[str, ...]] = []
+    monkeypatch.setattr(starting, "begin", lambda *arguments: found.append(arguments))
+    return found
+
+
+def initialize(**params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (None, ()),
+        ({"model": "qwen2.5-coder-1.5b"}, ("--model", "qwen2.5-coder-1.5b")),
+        ({"lacuna": {"threads": 3}}, ("--threads", "3")),
+        ({"threads": "many"}, ()),
+    ],
+)
+def test_the_engine_starts_with_the_clients_settings(
+    options: object, expected: tuple[str, ...], begun: list[tuple[str, ...]]
+) -> None:
+    cli.start_engine(initialize(initializationOptions=options, rootUri=None, workspaceFolders=None))
+    assert begun == [expected]
+
+
+def test_parameters_of_another_shape_are_left_to_the_server(begun: list[tuple[str, ...]]) -> None:
+    strange: list[Mapping[str, Any]] = [{"rootUri": 5}, {"workspaceFolders": "here"}, {"workspaceFolders": [{}]}]
+    for params in strange:
+        cli.start_engine(initialize(**params))
+    assert not begun

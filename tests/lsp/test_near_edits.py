@@ -65,7 +65,7 @@ async def test_an_edit_stops_the_model(editor: Editor, daemon: Daemon) -> None:
     await until(lambda: daemon.rewrites)
     editor.type("x")
     assert await waiting == []
-    await until(lambda: any(event["event"] == "stopped" for event in daemon.log))
+    await until(lambda: "stopped" in daemon.events)
 
 
 async def test_a_document_that_is_closed_while_the_model_writes_gets_no_offer(editor: Editor, daemon: Daemon) -> None:

@@ -59,11 +59,7 @@ async def test_added_removed_and_edited_cells_change_the_context(editor: Editor,
 
 
 async def test_a_saved_cell_has_no_change_to_follow_until_it_is_edited_again(editor: Editor) -> None:
-    def with_notebooks(capabilities: types.ClientCapabilities) -> None:
-        synchronization = types.NotebookDocumentSyncClientCapabilities()
-        capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
-
-    result = await editor.initialize(change=with_notebooks)
+    result = await editor.initialize()
     sync = result.capabilities.notebook_document_sync
     assert isinstance(sync, types.NotebookDocumentSyncOptions)
     assert sync.save

@@ -4,12 +4,11 @@ from typing import Any
 import pytest
 
 from lacuna_lsp.client.client_session import UnfinishedError
-from lacuna_lsp.client.news import News
+from lacuna_lsp.connection import News
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import (
     ROWS,
     Offer,
-    around,
     near,
     offers,
     probability,
@@ -114,22 +113,6 @@ async def test_each_place_that_the_model_changes_is_an_offer_with_a_probability(
         (10, 11, "line_10 = 10\n", "row_10 = 10\n"),
     ]
     assert [one.probability for one in found] == [probability(-3.0), probability(-0.5)]
-
-
-async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
-    engine = Answers()
-    await written_near(engine, tuple(PastChange("a.py", f"old {n}", f"new {n}") for n in range(5)))
-    (asked,) = engine.asked
-    *earlier, last = asked["task"].changes
-    assert [(one.old, one.new) for one in earlier] == [(f"old {n}", f"new {n}") for n in (2, 3, 4)]
-    assert last == around("/a.py", CHANGE)
-    assert "line_2 = 2\nrow_3 = 3\nline_4 = 4" in last.new
-
-
-async def test_a_change_and_an_accepted_edit_are_not_reverted() -> None:
-    fill = BELOW.replace("line_6 = 6", "seven = 7")
-    assert len(await written_near(Answers(fill))) == 1
-    assert await written_near(Answers(fill), (PastChange("a.py", "seven = 7", "line_6 = 6"),)) == []
 
 
 @pytest.mark.parametrize(

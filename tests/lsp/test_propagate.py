@@ -13,10 +13,9 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(editor: Edito
     editor.delete(len("show"))
     editor.type("log.info")
     place = {"line": 0, "character": 3}
-    answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
+    answer = await editor.do("propagate", position=place)
     assert (answer["status"], answer["edits"]) == ("applied", 2)
-    shown = [seen[0].title for seen in editor.client.progress_reports.values() if seen]
-    assert "Make the change everywhere" in shown
+    assert "Make the change everywhere" in [seen[0].title for seen in editor.progress]
     (applied,) = editor.applied
     edit = applied.edit
     assert edit.document_changes is not None
@@ -38,9 +37,9 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(editor: Edito
     assert (tmp_path / "other.py").read_text() == "show('c')\n"
 
 
-async def change_two_names(editor: Editor, above: str = "") -> None:
+async def change_two_names(editor: Editor) -> None:
     """Rename a function where it is called first, and then another one further below."""
-    await editor.begin(f"{above}load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    await editor.begin("load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
     editor.delete(len("load_page"))
     editor.type("fetch_page")
     head, name, tail = editor.text.partition("make_item")
@@ -53,40 +52,12 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor) 
     await change_two_names(editor)
     propagated = []
     for line in (0, 6):
-        arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": line, "character": 0}, "scope": "file"}
-        await editor.command("lacuna.propagate", arguments)
+        await editor.do("propagate", position={"line": line, "character": 0}, scope="file")
         propagated.append([line for line in editor.edited().splitlines() if line])
     assert propagated == [
         ["fetch_page(a)", "fetch_page(b)", "build_item(c)", "make_item(d)"],
         ["fetch_page(a)", "load_page(b)", "build_item(c)", "build_item(d)"],
     ]
-
-
-async def test_lines_are_counted_as_the_editor_counts_them(editor: Editor) -> None:
-    await change_two_names(editor, "# \f\u2028\n" * 4)
-    place = {"line": 9, "character": 0}
-    await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place, "scope": "file"})
-    assert "fetch_page(a)\nload_page(b)" in editor.edited()
-    assert "build_item(c)\nbuild_item(d)" in editor.edited()
-
-
-async def test_what_follows_is_found_in_strings_comments_and_other_files(editor: Editor, tmp_path: Path) -> None:
-    rest = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
-    (tmp_path / "other.py").write_text(f"{rest}import brotli_codec\nbody = brotli_codec.compress(text)\n")
-    (tmp_path / "apart.py").write_text(rest)
-    await editor.initialize(folder=tmp_path, ready=False)
-    editor.open(
-        f"import brotli_codec¦\n{rest}raise ImportError('brotli_codec is missing')\n",
-        uri=(tmp_path / "here.py").as_uri(),
-    )
-    editor.delete(len("brotli_codec"))
-    editor.type("brotlicffi")
-    place = {"line": 0, "character": 3}
-    answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
-    assert (answer["status"], answer["edits"]) == ("applied", 3)
-    changed = editor.applied[0].edit.document_changes
-    assert changed is not None
-    assert {change.text_document.uri.rpartition("/")[2] for change in changed} == {"here.py", "other.py"}  # type: ignore[union-attr]
 
 
 async def test_saving_discards_the_recorded_changes(editor: Editor) -> None:
@@ -95,6 +66,4 @@ async def test_saving_discards_the_recorded_changes(editor: Editor) -> None:
     identifier = types.TextDocumentIdentifier(editor.uri)
     editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
     with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
-        await editor.command(
-            "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
-        )
+        await editor.do("propagate", position={"line": 0, "character": 0})

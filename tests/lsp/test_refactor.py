@@ -63,26 +63,6 @@ async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_
     assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
 
 
-async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(
-    editor: Editor, tmp_path: Path
-) -> None:
-    long = f"{'n' * 240}.py"
-    for name in ("locked.py", "open.py", long, "other.py"):
-        (tmp_path / name).write_text("other(1)\n" if name == "other.py" else "old(1)\n")
-    (tmp_path / "latin.py").write_bytes(b"old('caf\xe9')\n")
-    for name in ("locked.py", "open.py"):
-        (tmp_path / name).chmod(0o444)
-    await editor.initialize(folder=tmp_path)
-    editor.open("old(2)\n", uri=(tmp_path / "open.py").as_uri())
-    wanted = {"pattern": "old($A)", "template": "fresh($A)", "language": "python"}
-    answer = await editor.command("lacuna.refactor", wanted)
-    assert set(documents(editor.applied[0].edit)) == {"open.py", long}
-    assert list(answer["leftOut"]) == [
-        f"{tmp_path / 'latin.py'} is not UTF-8 text: byte 0xe9 at offset 8",
-        f"{tmp_path / 'locked.py'} is read-only; not changed",
-    ]
-
-
 async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["30"], steps=30, pause=0.02)
     project(tmp_path)
@@ -98,7 +78,7 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
 async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     await editor.begin("def add(a, b):\n    return a + b\n")
-    await editor.command("lacuna.refactor", {"recipe": "docstrings", "textDocument": {"uri": editor.uri}})
+    await editor.do("refactor", recipe="docstrings")
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
@@ -125,26 +105,19 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(edit
 
 async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor) -> None:
     await editor.begin("print('a')¦\n")
-    wanted = {"recipe": "logging", "textDocument": {"uri": editor.uri}}
     editor.refusing = ""
-    assert await editor.command("lacuna.refactor", wanted) == {
-        "status": "declined", "ready": 1, "failed": 0, "leftOut": []
-    }  # fmt: skip
+    answer = await editor.do("refactor", recipe="logging")
+    assert answer == {"status": "declined", "ready": 1, "failed": 0, "leftOut": []}
     assert editor.messages == []
     editor.while_previewed = lambda: editor.type("!")
-    assert (await editor.command("lacuna.refactor", wanted))["status"] == "stale"
+    assert (await editor.do("refactor", recipe="logging"))["status"] == "stale"
     assert editor.messages[0].endswith("nothing was edited, /work/code.py has changed meanwhile")
 
 
 async def test_a_client_without_preview_is_asked_in_one_message(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
-    def without_annotations(capabilities: types.ClientCapabilities) -> None:
-        assert capabilities.workspace is not None
-        assert capabilities.workspace.workspace_edit is not None
-        capabilities.workspace.workspace_edit.change_annotation_support = None
-
     daemon.plan(fills=["30"])
     project(tmp_path)
-    await editor.initialize(folder=tmp_path, change=without_annotations)
+    await editor.initialize(folder=tmp_path, without="workspace.workspace_edit.change_annotation_support")
     assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "declined"
     assert editor.asked[0].message == "get($$$ARGS) → get($$$ARGS, timeout=<<fill>>): 3 edits in 2 files"
     editor.answers = ["Apply"]
@@ -168,8 +141,8 @@ async def test_a_refactor_can_be_cancelled_half_way(editor: Editor, daemon: Daem
     with pytest.raises(Exception, match="cancelled, nothing was edited"):
         await command
     assert editor.applied == []
-    await until(lambda: "stopped" in [event["event"] for event in daemon.log])
-    assert "done" not in [event["event"] for event in daemon.log]
+    await until(lambda: "stopped" in daemon.events)
+    assert "done" not in daemon.events
 
 
 @pytest.mark.parametrize(

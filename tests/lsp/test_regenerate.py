@@ -9,8 +9,7 @@ async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor,
     editor.answers = ["2: newer"]
     await editor.begin("a = old\n")
     said = [{"line": 0, "message": "undefined name"}]
-    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "diagnostics": said}
-    answer = await editor.command("lacuna.regenerate", arguments)
+    answer = await editor.do("regenerate", range=SPAN, diagnostics=said)
     assert answer["alternatives"] == ["new", "newer"]
     assert [action.title for action in editor.asked[0].actions or ()] == ["1: new", "2: newer"]
     assert editor.edited() == "a = newer\n"
@@ -23,6 +22,6 @@ async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor,
 async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["new"])
     await editor.begin("a = old\n")
-    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
-    assert await editor.command("lacuna.regenerate", arguments) == {"status": "offered", "alternatives": ["new"]}
+    answer = await editor.do("regenerate", range=SPAN, choose=False)
+    assert answer == {"status": "offered", "alternatives": ["new"]}
     assert editor.asked == editor.applied == []

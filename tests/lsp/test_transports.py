@@ -49,44 +49,6 @@ async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(dae
     assert not socket.exists()
 
 
-# Another user who connects, and asks an HTTP server for a websocket. Imports come before the uid changes.
-STRANGER = """
-import os, socket, sys
-
-place = sys.argv[1]
-os.setgroups([])
-os.setgid(54321)
-os.setuid(54321)
-client = socket.socket(socket.AF_UNIX if "/" in place else socket.AF_INET)
-client.connect(place if "/" in place else ("127.0.0.1", int(place)))
-lines = ["GET / HTTP/1.1", "Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "", ""]
-client.sendall("\\r\\n".join(lines).encode())
-print(client.recv(64).decode())
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-async def test_another_user_gets_nothing_from_any_listening_transport(
-    language_server: Path, websocket_url: str
-) -> None:
-    """Whoever may connect can name any folder of this user's as a workspace, and ask for its snippets."""
-
-    def said_to_stranger(place: str) -> str:
-        command = [sys.executable, "-c", STRANGER, place]
-        ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-        return ended.stdout + ended.stderr.strip().rpartition("\n")[2]
-
-    folder = language_server.parent
-    usual = stat.S_IMODE(folder.stat().st_mode)
-    folder.chmod(0o755)  # the socket's own mode must keep others out
-    try:
-        assert said_to_stranger(str(language_server)) == "PermissionError: [Errno 13] Permission denied"
-    finally:
-        folder.chmod(usual)
-    assert said_to_stranger(str(urlsplit(websocket_url).port)).startswith("HTTP/1.1 401")
-
-
 async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(
     websocket_url: str,
 ) -> None:

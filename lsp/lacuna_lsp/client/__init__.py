@@ -1,4 +1,4 @@
-"""The client's side of the protocol: capabilities, settings, status, error codes and messages beyond LSP.
+"""The client's side of the protocol: what it has open, settings, error codes and messages beyond LSP.
 
 It may import ``document`` of this package.
 """

@@ -3,16 +3,15 @@
 import logging
 from collections.abc import Callable
 from functools import cache
-from inspect import isawaitable
 from typing import Any
 
-import attrs
 import cattrs
-from cattrs.gen import make_dict_structure_fn, override
+import msgspec
 from lsprotocol import types
 from pygls.exceptions import (
     JsonRpcException,
     JsonRpcInternalError,
+    JsonRpcInvalidParams,
     JsonRpcInvalidRequest,
     JsonRpcServerNotInitialized,
 )
@@ -46,35 +45,64 @@ DID_FIND_SIGNATURES = "textDocument/didFindSignatures"
 STATUS = "experimental/serverStatus"
 
 
-@attrs.define
-class InlineCompletionParams:
-    """Parameters of ``textDocument/inlineCompletion``, with the document version that some clients send."""
+class OwnParams(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A JSON object with keys in camel case, of a message that LSP does not have or that has more than LSP's."""
+
+
+class Reported(OwnParams, frozen=True):
+    """What a compiler or linter reports of a place."""
+
+    range: types.Range
+    message: str
+
+
+class Context(OwnParams, frozen=True):
+    """How suggestions or a next edit were requested (1: invoked, 2: automatically), and what may come of it.
+
+    A next edit may be in another open document if the client says so. ``diagnostics`` are those of the document now.
+    """
+
+    trigger_kind: int = 2
+    selected_completion_info: types.SelectedCompletionInfo | None = None
+    other_documents: bool = False
+    diagnostics: tuple[Reported, ...] = ()
+
+    @property
+    def invoked(self) -> bool:
+        """Whether the user has asked explicitly."""
+        return self.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+
+
+class CursorParams(OwnParams, frozen=True):
+    """A cursor in a document, with the version of the document that some clients send."""
 
     text_document: types.OptionalVersionedTextDocumentIdentifier
     position: types.Position
-    context: types.InlineCompletionContext = attrs.field(
-        factory=lambda: types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
-    )
+    context: Context = Context()
 
 
-@attrs.define
-class ItemParams:
-    """A suggestion that was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
+class SeenItem(OwnParams, frozen=True):
+    """A suggestion or a next edit, which its command identifies."""
 
-    item: types.InlineCompletionItem
+    command: types.Command | None = None
+    insert_text: str | types.StringValue = ""
+
+
+class ItemParams(OwnParams, frozen=True):
+    """What was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
+
+    item: SeenItem
     accepted_length: int = 0
 
 
-@attrs.define
-class FocusParams:
+class FocusParams(OwnParams, frozen=True):
     """The document that has the focus, if any, and its cursor position, which Copilot's clients omit."""
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
 
 
-@attrs.define
-class ToldSignature:
+class ToldSignature(OwnParams, frozen=True):
     """What a language server, called ``server``, says of a name: how it is used."""
 
     server: str
@@ -82,69 +110,20 @@ class ToldSignature:
     text: str
 
 
-@attrs.define
-class SignaturesParams:
+class SignaturesParams(OwnParams, frozen=True):
     """What the editor's other language servers say of the names at a cursor of a document."""
 
     text_document: types.TextDocumentIdentifier
     position: types.Position
-    signatures: list[ToldSignature] = attrs.field(factory=list)
+    signatures: tuple[ToldSignature, ...] = ()
 
 
-@attrs.define
-class InlineEditContext:
-    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document.
-
-    ``diagnostics`` are what compilers and linters report in the document now.
-    """
-
-    trigger_kind: int = 2
-    other_documents: bool = False
-    diagnostics: list[types.Diagnostic] = attrs.field(factory=list)
-
-
-@attrs.define
-class InlineEditParams:
-    """Parameters of ``textDocument/copilotInlineEdit``."""
-
-    text_document: types.OptionalVersionedTextDocumentIdentifier
-    position: types.Position
-    context: InlineEditContext = attrs.field(factory=InlineEditContext)
-
-
-@attrs.define
-class EditItem:
-    """A next edit, of which only the command identifies it."""
-
-    command: types.Command | None = None
-
-
-@attrs.define
-class EditItemParams:
-    """A next edit that was shown or dismissed."""
-
-    item: EditItem
-
-
-def _message(params: type[Any], *, answered: bool = False) -> type[Any]:
-    """Returns the type of a notification, or of a request that is ``answered``, with these parameters."""
-    fields: dict[str, Any] = {"id": attrs.field(type=int | str)} if answered else {}  # type: ignore[arg-type]  # a union
-    fields |= {"params": attrs.field(type=params), "method": attrs.field(type=str)}
-    fields |= {"jsonrpc": attrs.field(type=str, default="2.0")}
-    return attrs.make_class(params.__name__.replace("Params", "Message"), fields)
-
-
-_ITEM, _EDIT_ITEM = _message(ItemParams), _message(EditItemParams)
-OWN_TYPES: dict[str, type[Any]] = {
-    types.TEXT_DOCUMENT_INLINE_COMPLETION: _message(InlineCompletionParams, answered=True),
-    DID_SHOW: _ITEM,
-    DID_PARTIALLY_ACCEPT: _ITEM,
-    DID_REJECT: _ITEM,
-    DID_FOCUS: _message(FocusParams),
-    DID_FIND_SIGNATURES: _message(SignaturesParams),
-    INLINE_EDIT: _message(InlineEditParams, answered=True),
-    DID_SHOW_EDIT: _EDIT_ITEM,
-    DID_REJECT_EDIT: _EDIT_ITEM,
+OWN_PARAMS: dict[str, type[OwnParams]] = {
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: CursorParams,
+    INLINE_EDIT: CursorParams,
+    DID_FOCUS: FocusParams,
+    DID_FIND_SIGNATURES: SignaturesParams,
+    **dict.fromkeys((DID_SHOW, DID_PARTIALLY_ACCEPT, DID_REJECT, DID_SHOW_EDIT, DID_REJECT_EDIT), ItemParams),
 }
 
 
@@ -155,8 +134,8 @@ class Protocol(LanguageServerProtocol):
 
     # pygls keeps what these two return, and with it the protocol and all documents of a client that has gone.
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pygls caches it
-        """Returns the type of a message: Lacuna's own if it has one, else that of LSP."""
-        return OWN_TYPES.get(method) or types.METHOD_TO_TYPES.get(method, (None,))[0]
+        """Returns the type of a message, none where Lacuna has its own of its parameters."""
+        return None if method in OWN_PARAMS else types.METHOD_TO_TYPES.get(method, (None,))[0]
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pygls caches it
         """Returns the type of the answer to a request of the server."""
@@ -191,8 +170,7 @@ class Protocol(LanguageServerProtocol):
         pygls drops only the answer of a cancelled command, whose edits would still be made.
         """
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
-        result = command(*args, **kwargs)
-        return await result if isawaitable(result) else result
+        return await command(*args, **kwargs)
 
     def _execute_handler(
         self, msg_id: Any, handler: Any, callback: Callable[[Any], Any], args: Any = None, kwargs: Any = None
@@ -229,43 +207,35 @@ class Protocol(LanguageServerProtocol):
         pygls sends no answer to a malformed request, so its sender would wait forever. A change that cannot be read
         leaves the server with another text than the client's.
         """
+        method = data.get("method", "") if "jsonrpc" in data else ""
+        own = OWN_PARAMS.get(f"{method}")
         try:
-            return super().structure_message(data)
-        except JsonRpcException as error:
-            method = data.get("method", "")
+            if own is None:
+                return super().structure_message(data)
+            message = super().structure_message(data | {"params": None})
+            message.params = msgspec.convert(data.get("params"), own)
+            return message
+        except (JsonRpcException, msgspec.ValidationError) as problem:
+            error = problem if isinstance(problem, JsonRpcException) else JsonRpcInvalidParams(f"{problem}")
             if "id" in data and method:
                 self._send_response(data["id"], error=error.to_response_error())
             elif method in SESSION_METHODS:
                 self._server.session.say_once(UNREADABLE.format(method))  # type: ignore[attr-defined]
-            raise
+            raise error from None
 
 
 @cache
 def converter() -> cattrs.Converter:
-    """Returns pygls's converter, extended by Lacuna's types and their camel-case field names; all clients share it."""
+    """Returns pygls's converter, which takes what some clients send besides; all clients share it."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
-    for own in (InlineCompletionParams, ItemParams, FocusParams, SignaturesParams, InlineEditContext, InlineEditParams):
-        names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
-        made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
-    made.register_structure_hook(types.VersionedTextDocumentIdentifier, _versioned)
+    # A client that counts no versions sends null, or nothing; and null for a range, where its absence means all.
+    versioned = types.OptionalVersionedTextDocumentIdentifier
+    made.register_structure_hook(
+        types.VersionedTextDocumentIdentifier, lambda given, _: versioned(given["uri"], given.get("version"))
+    )
     # The union as cattrs sees it: its name in lsprotocol holds names of its members, and not these.
-    changes = types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument
-    made.register_structure_hook(changes, _content_change(made))
-    return made
-
-
-def _versioned(given: dict[str, Any], kind: type) -> types.VersionedTextDocumentIdentifier:
-    """Converts a document's identifier; a client that counts no versions sends null, or nothing."""
-    found = types.OptionalVersionedTextDocumentIdentifier(uri=given["uri"], version=given.get("version"))
-    return found  # type: ignore[return-value]  # the same fields
-
-
-def _content_change(made: cattrs.Converter) -> Callable[[dict[str, Any], Any], Any]:
-    """Returns the hook for a change of a text, in which null means what its absence means: the whole text."""
     whole, partial = types.TextDocumentContentChangeWholeDocument, types.TextDocumentContentChangePartial
-    return lambda given, kind: made.structure(given, whole if given.get("range") is None else partial)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
+    made.register_structure_hook(
+        partial | whole, lambda given, _: made.structure(given, whole if given.get("range") is None else partial)
+    )
+    return made

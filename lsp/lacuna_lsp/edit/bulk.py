@@ -1,7 +1,6 @@
 """Edits of many places, proposed in a preview."""
 
 import asyncio
-import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,12 +10,11 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 from msgspec.structs import replace as replace_fields
+from pygls.capabilities import get_capability
 
-from lacuna_lsp.client.news import Report
-from lacuna_lsp.client.settings import confirms_edits, versions_edits
+from lacuna_lsp.client.protocol import OwnParams
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.server import Server
+from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -35,7 +33,14 @@ from lacuna_server.refactor.rewriting.refactoring import (
     places,
 )
 
+# A document, with the expected version if the client sends one.
+Document = types.OptionalVersionedTextDocumentIdentifier
 APPLY = "Apply"
+DOCUMENT_CHANGES = "workspace.workspace_edit.document_changes"
+
+
+class Arguments(OwnParams, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with keys in camel case."""
 
 
 class DocumentEdits(msgspec.Struct, frozen=True):
@@ -55,8 +60,10 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
     if not any(change.edits for change in changes):
         return {"status": "nothing"}
     reason = _stale(ls, changes)
-    if not reason and confirm and not confirms_edits(ls.client_capabilities):
-        if not await _confirmed(ls, label, changes):
+    if not reason and confirm and not _confirms(ls.client_capabilities):
+        count = sum(len(change.edits) for change in changes)
+        size = f"{count} edit{'s' * (count > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
+        if await ls.ask(f"{label}: {size}", [APPLY, "Cancel"]) != APPLY:
             return {"status": "declined"}
         reason = _stale(ls, changes)
     if not reason:
@@ -82,18 +89,11 @@ def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
     return ""
 
 
-async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -> bool:
-    """Asks the user in one line; for clients without a preview."""
-    edits = sum(len(change.edits) for change in changes)
-    message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
-    return await ls.ask(message, [APPLY, "Cancel"]) == APPLY
-
-
 def workspace_edit(
     changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
 ) -> types.WorkspaceEdit:
     """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
-    preview = confirm and confirms_edits(client)
+    preview = confirm and _confirms(client)
     annotations: dict[str, types.ChangeAnnotation] = {}
 
     def made(document: ClientDocument, planned: PlannedEdit) -> types.TextEdit | types.AnnotatedTextEdit:
@@ -104,35 +104,47 @@ def workspace_edit(
         annotations[name] = types.ChangeAnnotation(label, needs_confirmation=True, description=document.path)
         return types.AnnotatedTextEdit(name, span, planned.new_text)
 
-    if not versions_edits(client):
-        plain = {
-            change.document.uri: [
-                types.TextEdit(change.document.span(one.start, one.end), one.new_text) for one in change.edits
-            ]
-            for change in changes
-        }
-        return types.WorkspaceEdit(changes=plain)
-    edits = [
-        types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version),
-            [made(change.document, planned) for planned in change.edits],
-        )
-        for change in changes
+    edits = [(change, [made(change.document, one) for one in change.edits]) for change in changes]
+    if not get_capability(client, DOCUMENT_CHANGES):
+        plain = {change.document.uri: own for change, own in edits}
+        return types.WorkspaceEdit(changes=plain)  # type: ignore[arg-type]  # none has an annotation
+    versioned = [
+        types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version), own)
+        for change, own in edits
     ]
-    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations or None)
+    return types.WorkspaceEdit(document_changes=versioned, change_annotations=annotations or None)
 
 
-# While places are looked for, their number is reported each time that so many more are found.
-REPORTED = 100
+def _confirms(client: types.ClientCapabilities) -> bool:
+    """Whether the client can ask the user to confirm single edits before it applies them."""
+    annotates = get_capability(client, "workspace.workspace_edit.change_annotation_support") is not None
+    return annotates and bool(get_capability(client, DOCUMENT_CHANGES))
 
 
-def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
+class Refactor(Arguments, frozen=True):
+    """``lacuna.refactor``: rewrites the places of a pattern or a query, or applies a recipe.
+
+    The places become what the template says, or their lines are rewritten by the instruction. ``text_document`` is one
+    open document; without it, the whole workspace is searched.
+    """
+
+    pattern: str = ""
+    query: str = ""
+    template: str = ""
+    instruction: str = ""
+    recipe: str = ""
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    language: str = ""
+    text_document: Document | None = None
+
+
+def refactoring(wanted: Refactor) -> Refactoring:
     """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
         plain = replace_fields(wanted, instruction="", template="<<fill>>")
-        return by_instruction(refactoring(ls, plain), wanted.instruction)
+        return by_instruction(refactoring(plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
         raise RequestError(f"a refactor is one of pattern, query and recipe, not {' and '.join(given) or 'none'}")
@@ -190,13 +202,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
     Files that are not open and may not be written are left out.
     """
     ls.inline.hide()
-    loop, counted = asyncio.get_running_loop(), itertools.count(1)
-
-    def found_one() -> None:
-        if (number := next(counted)) % REPORTED == 0:
-            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
-
-    found, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
+    found, left_out = await asyncio.to_thread(places, wanted, looked_at)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0
 

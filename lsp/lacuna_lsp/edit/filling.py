@@ -3,18 +3,19 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Annotated, Literal
 
 from lsprotocol import types
+from msgspec import Meta
 from tree_sitter import Node
 
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
-from lacuna_lsp.edit.bulk import source_of, sources
-from lacuna_lsp.offers import Offer, near
+from lacuna_lsp.edit.bulk import Arguments, Document, Refactor, source_of, sources
+from lacuna_lsp.offers import near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MORE_TOKENS, EditLines, FillGaps, Region
+from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
@@ -91,6 +92,14 @@ def _is_docstring(node: Node) -> bool:
     return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
 
 
+class Propagate(Arguments, frozen=True):
+    """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
+
+    text_document: Document
+    position: types.Position
+    scope: Literal["file", "workspace"] = "workspace"
+
+
 async def followed(
     ls: Server, wanted: Propagate, awake: Callable[[ClientDocument], Awaitable[None]]
 ) -> tuple[Refactoring, list[Source]]:
@@ -107,16 +116,20 @@ async def followed(
     looked_at, _ = await sources(ls, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
         looked_at.append(new)
-    found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
+
+    def by_tokens() -> list[Found]:
+        return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
+
+    found = await asyncio.to_thread(by_tokens)
     if not found:
         await awake(document)
         written = await near(ls.engine, document, change, (), wanted.position.line)
-        found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
+        lines = new.data.splitlines(keepends=True)
+        for one in written:
+            if one.probability >= SURE:
+                start = len(b"".join(lines[: one.row]))
+                found.append((new, Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))))
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
-
-
-def _by_tokens(change: RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
-    return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
 
 
 def _change_at(old: str, new: Source, row: int) -> RecentChange:
@@ -132,23 +145,21 @@ def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[R
     tokens = change.new if here else TokenizedText(source.text)
     found = candidates(change, tokens, where="here" if here else "elsewhere")
     for one in chosen(found, PREVIEWED if here else ELSEWHERE):
-        place = one.place
-        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
-
-
-def _of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
-    """Yields offers of whole lines of a source as rewrites."""
-    lines = source.data.splitlines(keepends=True)
-    for one in found:
-        start = len(b"".join(lines[: one.row]))
-        yield Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))
-
-
-def _label(tokens: TokenizedText, offset: int) -> str:
-    return first_line(tokens.text[tokens.text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0])
+        place, text = one.place, tokens.text
+        label = first_line(text[text.rfind("\n", 0, place.start) + 1 :].split("\n", 1)[0])
+        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), label)
 
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
+
+
+class FillRegions(Arguments, frozen=True):
+    """``lacuna.fillRegions``: fills the ranges, all markers or all empty bodies, optionally only ``within`` a range."""
+
+    text_document: Document
+    ranges: tuple[types.Range, ...] = ()
+    select: Literal["ranges", "markers", "bodies"] = "ranges"
+    within: types.Range | None = None
 
 
 def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
@@ -177,24 +188,29 @@ def region(document: ClientDocument, span: types.Range) -> Region:
 async def fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
     """Fills the regions and returns the replacements; leaves out regions without a valid fill."""
     found: list[PlannedEdit] = []
-    for first in range(0, len(wanted), MAX_REGIONS):
-        found += await _fill(ls, document, wanted[first : first + MAX_REGIONS])
+    waiting = [wanted[first : first + MAX_REGIONS] for first in range(0, len(wanted), MAX_REGIONS)]
+    while waiting:
+        some = waiting.pop(0)
+        result = await ls.infill(document, some)
+        if result.status == "ok":
+            habits = Habits.of(document.text.decode(), document.newline)
+            for one, text in zip(some, result.fills, strict=True):
+                label = f"fill line {document.position(one.start).line + 1}"
+                found.append(PlannedEdit(one.start, one.end, adapt(text, habits), label))
+        elif len(some) > 1:  # one region without a valid fill must not stop the others
+            half = len(some) // 2
+            waiting[:0] = some[:half], some[half:]
     return found
 
 
-async def _fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
-    result = await ls.infill(document, wanted)
-    if result.status != "ok":
-        # One region without a valid fill must not stop the others.
-        if len(wanted) == 1:
-            return []
-        half = len(wanted) // 2
-        return [*await _fill(ls, document, wanted[:half]), *await _fill(ls, document, wanted[half:])]
-    habits = Habits.of(document.text.decode(), document.newline)
-    return [
-        PlannedEdit(one.start, one.end, adapt(text, habits), f"fill line {document.position(one.start).line + 1}")
-        for one, text in zip(wanted, result.fills, strict=True)
-    ]
+class Regenerate(Arguments, frozen=True):
+    """``lacuna.regenerate``: finds other texts for a range; ``choose`` lets the user pick one at once."""
+
+    text_document: Document
+    range: types.Range
+    count: Annotated[int, Meta(ge=1, le=8)] = 3
+    choose: bool = True
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 async def alternatives(ls: Server, document: ClientDocument, arguments: Regenerate) -> list[str]:
@@ -208,6 +224,15 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
     habits = Habits.of(document.text.decode(), document.newline)
     texts = [adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
     return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]
+
+
+class EditArguments(Arguments, frozen=True):
+    """``lacuna.edit``: rewrites the lines of a range as the ``instruction`` says."""
+
+    text_document: Document
+    range: types.Range
+    instruction: str
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 async def rewritten(ls: Server, document: ClientDocument, wanted: EditArguments) -> tuple[list[PlannedEdit], str, str]:

@@ -14,10 +14,9 @@ from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
-from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
-from lacuna_lsp.suggest.suggestion import Habits, Suggestion, Texts, adapt, clean, distinct
+from lacuna_lsp.suggest.suggestion import DocumentState, Habits, Suggestion, Texts, adapt, clean, distinct, is_blank
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
@@ -31,6 +30,7 @@ NEAR = 200  # characters before the cursor that identify a rejection
 REMEMBERED = 256
 # What is taken of other language servers' answers: so many, and of each so many lines and characters.
 MAX_TOLD, MAX_TOLD_LINES, MAX_TOLD_CHARACTERS = 8, 4, 400
+TOLD_LINES = 2  # what they say of a line holds for lines so near
 PATIENCE_MS = 30_000  # the least time limit of a request that the user made
 PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that takes longer to read is read afterwards
 # Seconds without typing, cursor moves or requests before the engine reads ahead; the shorter one where the last fill
@@ -72,21 +72,12 @@ class Answer:
     held: bool = False
 
 
-@dataclass(slots=True)
-class SuggestionCounts:
-    """Counts of suggestions: wanted, served again, requested from the engine, and withheld.
-
-    ``unsure`` counts suggestions of which nothing was likely enough to be shown without a request.
-    """
-
-    wanted: int = 0
-    cached: int = 0
-    asked: int = 0
-    unsure: int = 0
-
-
 class Inline:
-    """Makes the suggestions of one client."""
+    """Makes the suggestions of one client.
+
+    ``counts`` are those of suggestions that were wanted, served again (``cached``) or asked of the engine, and of those
+    of which nothing was likely enough to be shown without a request (``unsure``).
+    """
 
     def __init__(self, engine: ServiceConnection, session: ClientSession) -> None:
         self._engine = engine
@@ -95,8 +86,10 @@ class Inline:
         self.calmness = Calmness(users_file())
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
+        self._resting: tuple[ClientDocument, int] | None = None  # where the engine reads ahead, or will
+        self._reading: asyncio.Task[None] | None = None
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
-        self.counts = SuggestionCounts()
+        self.counts = dict.fromkeys(("wanted", "cached", "asked", "unsure"), 0)
 
     # --- what happens to documents
 
@@ -116,46 +109,52 @@ class Inline:
     def told(self, uri: str, line: int, told: Sequence[ToldSignature]) -> None:
         """Takes what the editor's other language servers say of the names at a line of a document."""
         if (state := self._states.get(uri)) is not None and self._session.settings.ask_servers:
-            state.tell(line, [_quoted(one, state.document.path) for one in told[:MAX_TOLD] if one.text.strip()])
+            state.told = line, [_quoted(one, state.document.path) for one in told[:MAX_TOLD] if one.text.strip()]
 
     def closed(self, uri: str) -> None:
         """Forgets a document."""
         if (state := self._states.pop(uri, None)) is not None:
             state.cancel()
+        if self._resting is not None and self._resting[0].uri == uri:
+            self._rest()
 
     def left_for(self, uri: str) -> None:
         """Ends what goes on in all documents but this one, which the user has moved to ("": none)."""
+        self.hide(uri)
         for other in self._others(uri):
             other.cancel()
 
     def hide(self, except_for: str = "") -> None:
         """Handles a command, or a request in one document: elsewhere nothing is shown or read ahead any more."""
+        if self._resting is not None and self._resting[0].uri != except_for:
+            self._rest()
         for other in self._others(except_for):
             other.hide()
 
     def _others(self, uri: str) -> list[DocumentState]:
         return [state for other, state in self._states.items() if other != uri]
 
-    # --- reading ahead
+    # --- reading ahead, at one place
 
     def rests(self, document: ClientDocument, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
         settings = self._session.settings
         if settings.enabled and settings.automatic and settings.read_ahead and document.uri in self._states:
-            for other in self._others(document.uri):
-                other.rest()
-            self._states[document.uri].rest(partial(self._read_ahead, document, offset), self._pause_s)
+            self._rest((document, offset))
 
     def ready(self) -> None:
         """Starts a reading that was postponed because the engine was not ready."""
-        for state in self._states.values():
-            state.read_again(self._pause_s)
+        self._rest(self._resting)
 
-    @property
-    def _pause_s(self) -> float:
-        return SHORT_REST_S if self._hurries else REST_S
+    def _rest(self, place: tuple[ClientDocument, int] | None = None) -> None:
+        """Reads ahead at a place once nothing has happened for a while; without one, stops that."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._resting = place
+        self._reading = asyncio.ensure_future(self._read_ahead(*place)) if place is not None else None
 
     async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
+        await asyncio.sleep(SHORT_REST_S if self._hurries else REST_S)
         region, above = Region(offset, offset), self._session.above(document)
         try:
             await self._engine.infill(document, [region], task=ReadContext(), snippets=above)
@@ -174,7 +173,7 @@ class Inline:
         document = request.document
         state = self._states[document.uri]
         self.hide(except_for=document.uri)
-        state.rest()
+        self._rest()
         try:
             answer = await state.newest(
                 self._suggested(state, request), then=partial(self.rests, document, request.offset)
@@ -207,26 +206,29 @@ class Inline:
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
             return Answer(why="the cursor is inside a word")
-        self.counts.wanted += 1
-        match = state.find(cursor)
-        if match is None or match.has_more_to_come or self._is_outdated(state, match, request, cursor):
-            match = await self._written(state, request, cursor, multiline=wanted == "block")
+        self.counts["wanted"] += 1
+        suggestion = state.find(cursor)
+        if suggestion is None or self._is_outdated(state, suggestion, request, cursor):
+            suggestion = await self._written(state, request, cursor, multiline=wanted == "block")
         else:
-            self.counts.cached += 1
-        held = False
-        if not request.invoked and not match.is_blank:
-            match = SuggestionMatch(match.suggestion, self._sure_rests(state, match.suggestion, cursor))
-            held = match.is_blank
-            self.counts.unsure += held
-        items = self._items(state, request, before, match)
-        why = "" if items else match.suggestion.why or "what would stand here stands here already"
+            self.counts["cached"] += 1
+        texts, held = suggestion.rests(cursor), False
+        if not request.invoked and not is_blank(texts):
+            texts = self._sure_rests(state, suggestion, cursor)
+            held = is_blank(texts)
+            self.counts["unsure"] += held
+        items = self._items(state, request, before, suggestion, texts)
+        why = "" if items else suggestion.why or "what would stand here stands here already"
         return Answer(items, why, held)
 
-    def _is_outdated(self, state: DocumentState, match: SuggestionMatch, request: Request, cursor: Edit) -> bool:
+    def _is_outdated(self, state: DocumentState, suggestion: Suggestion, request: Request, cursor: Edit) -> bool:
         """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""
+        none = is_blank(suggestion.rests(cursor))
+        if none and suggestion.is_under_way:  # all that is written is typed, and the fill will tell how it goes on
+            return True
         if request.invoked:
-            return not match.suggestion.several or match.is_blank
-        return not self._sure_rests(state, match.suggestion, cursor) and not match.suggestion.is_at(cursor)
+            return none or not suggestion.several
+        return not self._sure_rests(state, suggestion, cursor) and not suggestion.is_at(cursor)
 
     def _sure_rests(self, state: DocumentState, suggestion: Suggestion, cursor: Edit) -> Texts:
         """What of a suggestion is shown unasked behind a cursor."""
@@ -248,9 +250,7 @@ class Inline:
             return f"suggestions are snoozed for another {seconds // 60 + 1} min"
         return triggers.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
 
-    async def _written(
-        self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
-    ) -> SuggestionMatch:
+    async def _written(self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool) -> Suggestion:
         """Waits for the fill under way that serves a cursor, or for a new one."""
         while True:
             fill = state.fill
@@ -258,13 +258,13 @@ class Inline:
                 state.end_fill()
                 if self._session.settings.debounce and not request.invoked:
                     await asyncio.sleep(self.calmness.wait_ms(self._debounce.delay()) / 1e3)
-                self.counts.asked += 1
+                self.counts["asked"] += 1
                 document = request.document
                 standing = document.between(cursor.start, cursor.end)
                 fill = Suggestion(cursor, standing, _kind(document, cursor), several=request.invoked)
                 state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
-                return SuggestionMatch(fill, fill.rests(cursor))
+                return fill
 
     async def _fill(
         self, state: DocumentState, fill: Suggestion, request: Request, version: int, *, multiline: bool
@@ -286,7 +286,7 @@ class Inline:
             deadline_ms, due_ms = max(deadline_ms, PATIENCE_MS), PATIENT_DUE_MS
         elif deadline_ms:
             due_ms = self._debounce.due()
-        began = time.monotonic()
+        (line, signatures), began = state.told, time.monotonic()
 
         def keep(texts: Sequence[str], of: Snapshot | InfillResult, why: str = "") -> None:
             if not fill.is_kept:
@@ -295,9 +295,9 @@ class Inline:
 
         def told(seen: Snapshot) -> None:
             text = next(iter(seen.written), "")
-            line = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
-            if line is not None:
-                first = clean(line[1], habits)
+            ended = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
+            if ended is not None:
+                first = clean(ended[1], habits)
                 keep([first], seen)
                 if not request.invoked and fill.sure_text(self._at_least(state, fill)) != first:
                     fill.cancel()  # nobody sees the other lines
@@ -314,7 +314,7 @@ class Inline:
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
             snippets=self._session.above(document),
-            signatures=state.signatures(document.position(request.offset).line),
+            signatures=signatures if abs(document.position(request.offset).line - line) <= TOLD_LINES else (),
             typed=request.selected,
             told=told,
         )
@@ -327,11 +327,13 @@ class Inline:
             raise UnfinishedError(_LATE.format(deadline_ms / 1e3))
         self._hurries = filled.stats.unread > 0
 
-    def _items(self, state: DocumentState, request: Request, before: str, match: SuggestionMatch) -> list[Item]:
-        suggestion, replaced = match.suggestion, request.replaced
+    def _items(
+        self, state: DocumentState, request: Request, before: str, suggestion: Suggestion, texts: Texts
+    ) -> list[Item]:
+        replaced = request.replaced
         chosen = [
             (index, text)
-            for index, text in distinct(match.texts, before)
+            for index, text in distinct(texts, before)
             if request.invoked or self._key(state, suggestion, index) not in self._rejected
         ]
         typed = suggestion.typed(_cursor(request)) or ""

@@ -9,6 +9,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
+from lacuna_lsp.client import protocol
 from lacuna_lsp.document import ClientDocument, byte_column, to_utf8
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
@@ -49,7 +50,7 @@ def completion(document: ClientDocument, items: Sequence[Item]) -> types.Complet
     return types.CompletionList(is_incomplete=True, items=[_completion(document, item) for item in items])
 
 
-def origin(item: types.InlineCompletionItem) -> Origin | None:
+def origin(item: protocol.SeenItem) -> Origin | None:
     """Returns the fill that an item came from, or None if the client dropped the item's command."""
     return origin_of(item.command.arguments or ()) if item.command is not None else None
 
@@ -62,7 +63,7 @@ def origin_of(arguments: Sequence[Any]) -> Origin | None:
         raise RequestError(f"not an item of Lacuna: {error}") from None
 
 
-def bytes_taken(item: types.InlineCompletionItem, units: int) -> int:
+def bytes_taken(item: protocol.SeenItem, units: int) -> int:
     """Returns the number of bytes in the first ``units`` UTF-16 units of an item's text."""
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     return byte_column(to_utf8(text), units, "utf-16")

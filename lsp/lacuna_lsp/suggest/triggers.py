@@ -8,6 +8,8 @@ from typing import Literal, Self
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.regions import one_line
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.registry import language_for
 from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of, in_word
 from lacuna_server.wire.config import Dial, SuggestIn
 
@@ -49,7 +51,7 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
     There is none inside a word and, unless ``invoked``, none before further text on the line or after a complete
     statement. A suggestion may have several lines on request or where a block has just been opened.
     """
-    if _in_word(cursor):
+    if in_word(cursor.head[-1:]) and in_word(cursor.tail[:1]):
         return "none"
     if not invoked and (not _CLOSERS.fullmatch(cursor.tail) or (_COMPLETE.search(cursor.head) and cursor.head.strip())):
         return "none"
@@ -57,10 +59,6 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
         return "line"
     opened = OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
     return "block" if multiline == "always" or invoked or opened else "line"
-
-
-def _in_word(cursor: Cursor) -> bool:
-    return in_word(cursor.head[-1:]) and in_word(cursor.tail[:1])
 
 
 def sure_part(
@@ -98,9 +96,6 @@ def why_off(where: SuggestIn, document: ClientDocument, offset: int) -> str:
 
 def _kind(document: ClientDocument, offset: int) -> str:
     """Whether a place is in a "comment" or a "string"; "" elsewhere, and where the language is not known."""
-    from lacuna_model.languages.parsing import UnparsableError
-    from lacuna_model.languages.registry import language_for
-
     language, text = language_for(document.path, document.language), document.text
     if language is None or len(text) > MOST_BYTES:
         return ""

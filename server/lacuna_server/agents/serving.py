@@ -5,16 +5,16 @@ import hmac
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Annotated, Any
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
-from pydantic import Field
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
@@ -31,89 +31,34 @@ INSTRUCTIONS = (
     "with apply=true, or by refactor_apply; a text that may lose something is shown, and not written. Keep "
     "instructions short and the lines few: tens of lines, not whole files."
 )
-PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
-Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
-OldText = Annotated[
-    str, Field(description="The whole lines as they are. With it, lines may be left out; other lines are refused.")
-]
-Version = Annotated[
-    str, Field(description="The version of the file that the numbers belong to, from an earlier answer.")
-]
-Apply = Annotated[bool, Field(description="Write the file. Without it, nothing is written.")]
 
 
 def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     """The server of the tools; they run one after the other in ``worker``, which has one thread."""
-
-    async def run(call: Callable[[], Outcome]) -> dict[str, Any]:
-        loop = asyncio.get_running_loop()
-        try:
-            outcome = await loop.run_in_executor(worker, call)
-        except (LacunaError, OSError) as error:
-            raise ToolError(str(error)) from error
-        return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
-
     made: MCPServer[Any] = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
-
-    @made.tool()
-    @documented
-    async def fill_gaps(
-        path: PathText,
-        at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
-        version: Version = "",
-        apply: Apply = False,
-    ) -> dict[str, Any]:
-        """Fill the gap at a position, or without one all <<fill>> markers of a file; the syntax stays valid."""
-        return await run(partial(tools.fill_gaps, path, at, version=version, apply=apply))
-
-    @made.tool()
-    @documented
-    async def edit(
-        path: PathText,
-        instruction: str,
-        lines: Lines = "",
-        old_text: OldText = "",
-        version: Version = "",
-        apply: Apply = False,
-    ) -> dict[str, Any]:
-        """Rewrite lines of a file as an instruction says, such as "add a docstring". Nothing else changes.
-
-        After an edit that adds or removes lines, name the lines' text or the version: numbers that moved are refused.
-        """
-        call = partial(tools.edit, path, lines, instruction, old_text=old_text, version=version, apply=apply)
-        return await run(call)
-
-    @made.tool()
-    @documented
-    async def refactor_preview(
-        pattern: Annotated[str, Field(description="Code to find, with $NAME and $$$NAMES as metavariables.")],
-        template: Annotated[str, Field(description="The new code; the model fills each <<fill>>.")] = "",
-        instruction: Annotated[str, Field(description="Instead of a template: what to change in these lines.")] = "",
-        paths: Annotated[list[str] | None, Field(description="Files and folders; by default, all.")] = None,
-        language: str = "",
-    ) -> dict[str, Any]:
-        """Rewrite all places of a pattern, and show the diff. The answer names the plan for refactor_apply."""
-        call = partial(tools.refactor_preview, pattern, template, instruction, paths or (), language)
-        return await run(call)
-
-    @made.tool()
-    @documented
-    async def refactor_apply(plan: Annotated[str, Field(description="From refactor_preview.")]) -> dict[str, Any]:
-        """Write a previewed refactor: all its files, or none if one has changed meanwhile."""
-        return await run(partial(tools.refactor_apply, plan))
-
-    @made.tool()
-    @documented
-    async def syntax_errors(path: PathText, lines: Lines, text: str, version: Version = "") -> dict[str, Any]:
-        """Say which syntax errors a text would add in place of these lines."""
-        return await run(partial(tools.syntax_errors, path, lines, text, version=version))
-
+    for call in tools.all:
+        made.add_tool(documented(_in_thread(call, worker)))
     # The library drops arguments that a tool does not have, also a misspelt one that would keep a file as it is.
     for tool in made._tool_manager.list_tools():
         tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
         tool.fn_metadata.arg_model.model_rebuild(force=True)
         tool.parameters["additionalProperties"] = False
     return made
+
+
+def _in_thread(call: Callable[..., Outcome], worker: ThreadPoolExecutor) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """The tool as the library calls it, with the same arguments."""
+
+    @wraps(call)
+    async def run(*given: Any, **named: Any) -> dict[str, Any]:
+        try:
+            outcome = await asyncio.get_running_loop().run_in_executor(worker, partial(call, *given, **named))
+        except (LacunaError, OSError) as error:
+            raise ToolError(str(error)) from error
+        return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
+
+    run.__signature__ = signature(call).replace(return_annotation=dict[str, Any])  # type: ignore[attr-defined]
+    return run
 
 
 class WellFormedLines(io.TextIOWrapper):

@@ -10,8 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from pydantic import Field
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
@@ -23,10 +25,11 @@ from lacuna_model.core.params import (
     Region,
     Task,
 )
+from lacuna_model.languages.registry import require_language
 from lacuna_model.text import diff
 from lacuna_model.text.lines import newline_of
 from lacuna_server import files
-from lacuna_server.agents.folders import Folders, Places, version_of
+from lacuna_server.agents.folders import Folders, Places, added_errors, version_of
 from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.fill import FileFill, fill_files
@@ -39,6 +42,12 @@ FILL_TOKENS = 192
 # Plans that wait to be applied; older ones are forgotten.
 PLANS_KEPT = 16
 LINE_ENDS = ("\n", "\r")
+PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
+Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
+Version = Annotated[
+    str, Field(description="The version of the file that the numbers belong to, from an earlier answer.")
+]
+Apply = Annotated[bool, Field(description="Write the file. Without it, nothing is written.")]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -58,9 +67,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Tools:
-    """The tools of one server; ``fill`` answers requests.
+    """The tools of one server, with signatures and docstrings as agents see them; ``fill`` answers requests.
 
-    With ``workspace`` the other files of the folder are read as context.
+    With ``workspace`` the other files of the folder are read as context. Each raises RequestError for wrong arguments,
+    and where lines have moved or are others.
     """
 
     def __init__(
@@ -73,8 +83,20 @@ class Tools:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._numbers = itertools.count(1)
 
-    def fill_gaps(self, path: str, at: str = "", *, version: str = "", apply: bool = False) -> Outcome:
-        """Fill the gap ``at`` a position, or all markers of a file. Raises RequestError for a wrong path or place."""
+    @property
+    def all(self) -> tuple[Callable[..., Outcome], ...]:
+        """Every tool."""
+        return self.fill_gaps, self.edit, self.refactor_preview, self.refactor_apply, self.syntax_errors
+
+    def fill_gaps(
+        self,
+        path: PathText,
+        at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
+        version: Version = "",
+        *,
+        apply: Apply = False,
+    ) -> Outcome:
+        """Fill the gap at a position, or without one all <<fill>> markers of a file; the syntax stays valid."""
         document = self._folders.read(path)
         if at:
             regions = [files.gap_at(document, self._places.offset(document, at, version), FILL_TOKENS)]
@@ -84,17 +106,20 @@ class Tools:
 
     def edit(
         self,
-        path: str,
-        lines: str,
+        path: PathText,
         instruction: str,
+        lines: Lines = "",
+        old_text: Annotated[
+            str,
+            Field(description="The whole lines as they are. With it, lines may be left out; other lines are refused."),
+        ] = "",
+        version: Version = "",
         *,
-        old_text: str = "",
-        version: str = "",
-        apply: bool = False,
+        apply: Apply = False,
     ) -> Outcome:
-        """Rewrite lines ``A:B``, or the lines ``old_text``, as the instruction says.
+        """Rewrite lines of a file as an instruction says, such as "add a docstring". Nothing else changes.
 
-        Raises RequestError for wrong arguments, and where the lines have moved or are others.
+        After an edit that adds or removes lines, name the lines' text or the version: numbers that moved are refused.
         """
         document, task = self._folders.read(path), EditLines.by(instruction)
         start, end = self._places.lines(document, lines, version, old_text)
@@ -102,29 +127,30 @@ class Tools:
         return self._changed(document, [region], task, apply=apply)
 
     def refactor_preview(
-        self, pattern: str, template: str = "", instruction: str = "", paths: Sequence[str] = (), language: str = ""
+        self,
+        pattern: Annotated[str, Field(description="Code to find, with $NAME and $$$NAMES as metavariables.")],
+        template: Annotated[str, Field(description="The new code; the model fills each <<fill>>.")] = "",
+        instruction: Annotated[str, Field(description="Instead of a template: what to change in these lines.")] = "",
+        paths: Annotated[list[str] | None, Field(description="Files and folders; by default, all.")] = None,
+        language: str = "",
     ) -> Outcome:
-        """Find the places of a pattern and rewrite each by a template or an instruction; nothing is written.
-
-        Raises RequestError where not exactly one of the two is given, and for wrong arguments.
-        """
+        """Rewrite all places of a pattern, and show the diff. The answer names the plan for refactor_apply."""
         if bool(template) == bool(instruction.strip()):
             raise RequestError("a refactor takes a template or an instruction, one of the two")
         found = by_structure(pattern, template or files.MARKER)
         if language:
-            from lacuna_model.languages.registry import require_language  # loads all languages
-
             found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
         sources, unread = gather(
-            self._folders.places(paths), found.languages, trusting=False, roots=self._folders.roots
+            self._folders.places(paths or ()), found.languages, trusting=False, roots=self._folders.roots
         )
         chosen, left_out = places(found, sources)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
         fill_files(fills, self._fill, lambda count: None)
         plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
-        message = "; ".join([*_failures(plan), *plan.left_out])
+        edits = ((file, edit) for file in plan.files for edit in file.edits if edit.message)
+        message = "; ".join([*(f"{file.path}: {edit.label}: {edit.message}" for file, edit in edits), *plan.left_out])
         if not plan.num_ready:
             return Outcome("unchanged", message=message or "no place matches")
         name = f"plan-{next(self._numbers)}"
@@ -133,8 +159,8 @@ class Tools:
             self._plans.popitem(last=False)
         return Outcome("changed", _diff_of(plan), message, plan=name)
 
-    def refactor_apply(self, plan: str) -> Outcome:
-        """Write a previewed plan, all files or none. Raises RequestError where a file has changed meanwhile."""
+    def refactor_apply(self, plan: Annotated[str, Field(description="From refactor_preview.")]) -> Outcome:
+        """Write a previewed refactor: all its files, or none if one has changed meanwhile."""
         if plan not in self._plans:
             raise RequestError(f"there is no plan {plan!r}; preview the refactor first")
         found = self._plans[plan]
@@ -145,14 +171,8 @@ class Tools:
         del self._plans[plan]
         return Outcome("changed", message=found.title, written=tuple(written))
 
-    def syntax_errors(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
-        """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
-
-        The end of the last line may be left out of the text.
-        Raises RequestError for wrong arguments.
-        """
-        from lacuna_server.agents.folders import added_errors  # loads all languages
-
+    def syntax_errors(self, path: PathText, lines: Lines, text: str, version: Version = "") -> Outcome:
+        """Say which syntax errors a text would add in place of these lines."""
         document = self._folders.read(path)
         start, end = self._places.lines(document, lines, version)
         replaced = document.text.encode()[start:end].decode()
@@ -184,10 +204,6 @@ class Tools:
         written = (str(document.path),) if is_written else ()
         shown = _diff(document.path, document.text, text)
         return Outcome("changed", shown, message, written, version=version_of(text) if is_written else now)
-
-
-def _failures(plan: Plan) -> list[str]:
-    return [f"{file.path}: {edit.label}: {edit.message}" for file in plan.files for edit in file.edits if edit.message]
 
 
 def _diff_of(plan: Plan) -> str:

@@ -61,10 +61,10 @@ def mcp(
     from functools import cache
 
     from lacuna_server.agents.folders import Folders
-    from lacuna_server.agents.tools import Tools
 
     try:
         from lacuna_server.agents.serving import http_app, serve_stdio, server
+        from lacuna_server.agents.tools import Tools
     except ModuleNotFoundError:
         raise RequestError(f"tools for agents need the package mcp: {INSTALL}") from None
     allowed = Folders(folders or [Path()])

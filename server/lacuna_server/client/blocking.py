@@ -88,7 +88,7 @@ class ServiceEngine:
             Infill(
                 "",
                 uri,
-                self._client.version(uri),
+                self._client.documents[uri].version,
                 request.regions,
                 task=request.task,
                 options=request.options,

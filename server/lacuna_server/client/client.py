@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import is_loopback
-from lacuna_server.wire.documents import MAX_EDITS, apply
+from lacuna_server.wire.documents import apply
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -64,7 +64,7 @@ Answer = Progress | Step | Result | Exception
 
 
 @dataclass(slots=True)
-class _Document:
+class SentDocument:
     """A document as the service is to have it: ``opened`` has all but its text and version."""
 
     opened: Open
@@ -73,13 +73,14 @@ class _Document:
 
     @property
     def message(self) -> Open:
+        """What opens it as it is now."""
         return msgspec.structs.replace(self.opened, text=self.text.decode(), version=self.version)
 
 
 class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
-    The client keeps the open documents, and counts their versions: no two texts of a uri have the same one. After a
+    The client keeps the open ``documents``, and counts their versions: no two texts of a uri have the same one. After a
     break it connects again, with growing pauses, opens the documents again, and sends again the requests that had no
     answer yet. What was not sent by then is in the documents and requests, and is dropped.
     """
@@ -107,7 +108,7 @@ class Client:
         self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self._documents: dict[str, _Document] = {}
+        self.documents: dict[str, SentDocument] = {}
         self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
@@ -166,40 +167,27 @@ class Client:
 
     def open(self, opened: Open) -> None:
         """Open a document, or replace it; in its version, or in a higher one where the uri may have had that one."""
-        before = self._documents.get(opened.uri)
+        before = self.documents.get(opened.uri)
         version = max(opened.version, 1 + (self._closed if before is None else before.version))
         bare = msgspec.structs.replace(opened, text="")
-        self._documents[opened.uri] = document = _Document(bare, bytearray(opened.text.encode()), version)
+        self.documents[opened.uri] = document = SentDocument(bare, bytearray(opened.text.encode()), version)
         self._post(document.message)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
-        """Apply edits to an open document, one after the other. Offsets are UTF-8 bytes.
+        """Apply edits to an open document, one after the other, a thousand at most. Offsets are UTF-8 bytes.
 
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
-        document = self._documents[uri]
+        document = self.documents[uri]
         document.text = apply(document.text, edits)
         document.version += 1
-        many = len(edits) > MAX_EDITS
-        self._post(document.message if many else Change(uri, document.version, tuple(edits)))
+        self._post(Change(uri, document.version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
-        if (document := self._documents.pop(uri, None)) is not None:
+        if (document := self.documents.pop(uri, None)) is not None:
             self._closed = max(self._closed, document.version)
             self._post(Close(uri))
-
-    def has(self, uri: str) -> bool:
-        """Whether a document is open."""
-        return uri in self._documents
-
-    def version(self, uri: str) -> int:
-        """Return the version of an open document as it is now."""
-        return self._documents[uri].version
-
-    def text(self, uri: str) -> bytes:
-        """Return the text of an open document as it is now."""
-        return bytes(self._documents[uri].text)
 
     # --- requests
 
@@ -260,8 +248,8 @@ class Client:
         """
         pause, lost, stood = FIRST_PAUSE_S, time.monotonic(), False
         while True:
-            where, why = "the service", ": it closed the connection"
-            longest, refusal = LONGEST_PAUSE_S, None
+            where, longest = "the service", LONGEST_PAUSE_S
+            reason: ServiceError | OSError
             try:
                 address = self._locate if isinstance(self._locate, Address) else await self._locate()
                 where = address.url
@@ -275,15 +263,14 @@ class Client:
                     finally:
                         sending.cancel()
                         await asyncio.gather(sending, return_exceptions=True)
+                reason = ConnectionError(f"{where} does not answer: it closed the connection")
             except ServiceError as error:
-                longest, refusal = LONGEST_AFTER_REFUSAL_S, error
-            except ConnectionRefusedError:
-                why = ""
+                reason, longest = error, LONGEST_AFTER_REFUSAL_S
             except (OSError, WebSocketException) as error:
-                why = f": {error}"
-            reason = refusal or ConnectionError(f"{where} does not answer{why}")
+                why = "" if isinstance(error, ConnectionRefusedError) else f": {error}"
+                reason = ConnectionError(f"{where} does not answer{why}")
             lost = lost or time.monotonic()
-            given_up = refusal is not None or time.monotonic() - lost > self._give_up_s
+            given_up = isinstance(reason, ServiceError) or time.monotonic() - lost > self._give_up_s
             stood = stood and not given_up
             self._connected.clear()
             self._tell(reason, stood)
@@ -310,7 +297,7 @@ class Client:
         if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
             log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
         self.reads_workspaces = bool(address.token) and welcome.workspaces
-        messages: list[ClientMessage] = [document.message for document in self._documents.values()]
+        messages: list[ClientMessage] = [document.message for document in self.documents.values()]
         messages += [message for message, _ in self._infills.values()]
         messages += [GetStatus() for _ in self._statuses]
         self._outbox = asyncio.Queue()
@@ -359,7 +346,7 @@ class Client:
     async def _open_again(self, uri: str, after_ms: int) -> None:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
-        if (document := self._documents.get(uri)) is not None and self._end is None:
+        if (document := self.documents.get(uri)) is not None and self._end is None:
             self._post(document.message)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

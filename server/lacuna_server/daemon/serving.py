@@ -7,7 +7,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
@@ -54,7 +54,11 @@ def serve(config: ServerConfig) -> None:
         sys.exit(0)
 
     signal.signal(signal.SIGTERM, end_at_once)  # until the service runs and ends gracefully
-    with lifecycle.only_service() as left_behind, listen(config) as listener, listen_privately(config) as private:
+    with (
+        lifecycle.only_service() as left_behind,
+        listen(config) as listener,
+        listen_privately(config) or contextlib.nullcontext() as private,
+    ):
         # From here on clients can connect: they wait in the listener's queue while the other modules are loaded.
         # Where no token is required, this one still distinguishes this user's own clients from those of others.
         token = config.token or secrets.token_urlsafe(32)
@@ -94,22 +98,14 @@ def listen(config: ServerConfig) -> socket.socket:
     return listener
 
 
-@contextlib.contextmanager
-def listen_privately(config: ServerConfig) -> Iterator[socket.socket | None]:
-    """Yield a socket that listens in the user's private folder, so that own clients need not wait among strangers.
+def listen_privately(config: ServerConfig) -> socket.socket | None:
+    """Return a socket that listens in the user's private folder, so that own clients need not wait among strangers.
 
-    Yields None where paths are too long for a socket, or sockets have no paths (Windows), and with TLS, which is for
-    clients on other machines.
+    None where paths are too long for a socket, or sockets have no paths (Windows), and with TLS, which is for clients
+    on other machines.
     """
-    listener = None if config.cert or not hasattr(socket, "AF_UNIX") else _private_listener()
-    try:
-        yield listener
-    finally:
-        if listener is not None:
-            listener.close()
-
-
-def _private_listener() -> socket.socket | None:
+    if config.cert or not hasattr(socket, "AF_UNIX"):
+        return None
     path = lifecycle.socket_path()
     listener = socket.socket(socket.AF_UNIX)
     try:

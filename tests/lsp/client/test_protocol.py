@@ -13,43 +13,27 @@ from lacuna_server.client.client import Address
 EDIT = types.ApplyWorkspaceEditParams(types.WorkspaceEdit())
 
 
-class Sent:
-    """The writer of a server: keeps what is sent."""
-
-    def __init__(self) -> None:
-        self.messages: list[bytes] = []
+class Nowhere:
+    """The writer of a server without a client."""
 
     def write(self, data: bytes) -> None:
-        self.messages.append(data)
-
-
-def made() -> Server:
-    async def locate(*arguments: str) -> Address:
-        raise AssertionError
-
-    server = Server(locate)
-    server.protocol.set_writer(Sent())
-    return server
+        """Drop the data."""
 
 
 @pytest.fixture
 async def server() -> Server:
-    return made()
+    async def locate(*arguments: str) -> Address:
+        raise AssertionError
+
+    server = Server(locate)
+    server.protocol.set_writer(Nowhere())
+    return server
 
 
 def hears(server: Server, **message: object) -> None:
     """Handles a message of the client as a connection does."""
     protocol = server.protocol
     protocol.handle_message(protocol.structure_message({"jsonrpc": "2.0"} | message))
-
-
-def answer(server: Server, id: str, **body: object) -> None:
-    """Handles the client's answer to a request."""
-    hears(server, id=id, **body)
-
-
-def initialize(server: Server) -> None:
-    hears(server, id=0, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
 
 
 @pytest.mark.parametrize("body", [{"result": {"applied": True}}, {"error": {"code": -32000, "message": "no"}}])
@@ -61,11 +45,11 @@ async def test_an_answer_that_nobody_waits_for_is_dropped(
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    answer(server, "1", **body)
+    hears(server, id="1", **body)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
     second = asyncio.ensure_future(server.protocol.send_request_async("workspace/applyEdit", EDIT, "2"))
     await asyncio.sleep(0)
-    answer(server, "2", result={"applied": True})
+    hears(server, id="2", result={"applied": True})
     assert (await second).applied
 
 
@@ -74,7 +58,7 @@ async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> N
     async def changed(params: types.DidChangeConfigurationParams) -> None:
         await asyncio.sleep(0)
 
-    initialize(server)
+    hears(server, id=0, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
     event = {"added": [], "removed": []}
     for number in range(3):
         hears(server, method="$/setTrace", params={"value": "off"})
@@ -84,7 +68,7 @@ async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> N
         refused = asyncio.ensure_future(
             server.protocol.send_request_async("workspace/applyEdit", EDIT, f"own {number}")
         )
-        answer(server, f"own {number}", error={"code": -32000, "message": "no"})
+        hears(server, id=f"own {number}", error={"code": -32000, "message": "no"})
         with pytest.raises(JsonRpcException):
             await refused
     for _ in range(5):

@@ -37,7 +37,7 @@ def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, 
 async def test_each_problem_of_the_settings_is_shown_once(editor: Editor) -> None:
     await editor.initialize({"colour": "red"}, ready=False)
     for values in ({"colour": "red"}, {"lacuna": {"colour": "red", "automatic": 1}}):
-        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(values))
+        editor.configure(values)
     await until(lambda: len(editor.messages) > 1)
     assert editor.messages == [
         "Lacuna: unknown setting lacuna.colour",
@@ -48,7 +48,7 @@ async def test_each_problem_of_the_settings_is_shown_once(editor: Editor) -> Non
 async def test_settings_are_requested_if_a_change_notification_contains_none(editor: Editor) -> None:
     await editor.begin("value = ¦\n")
     editor.client.set_configuration({"enabled": False}, section="lacuna")
-    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
+    editor.configure(None)
     for _ in range(500):
         if await editor.suggest() == []:
             return
@@ -95,7 +95,7 @@ async def test_the_status_says_what_files_and_the_editor_turn_off(
         assert (editor.statuses[-1].enabled, editor.statuses[-1].automatic) == (False, False)
         assert await editor.suggest(invoked=True) == []
         assert editor.statuses[-1].nothing == "suggestions are turned off"
-        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"enabled": True}))
+        editor.configure({"enabled": True})
         await until(lambda: editor.statuses[-1].enabled)
         assert not editor.statuses[-1].automatic
         assert await editor.suggest(invoked=True) == ["filled"]
@@ -115,9 +115,7 @@ async def test_open_documents_follow_the_settings_and_the_folders(
     editor.open("value = ¦\n", uri=(inner / "code.py").as_uri())
     assert await workspace() == str(tmp_path)
     for reads in (False, True):
-        editor.client.workspace_did_change_configuration(
-            types.DidChangeConfigurationParams({"debounce": False, "workspace": reads})
-        )
+        editor.configure({"debounce": False, "workspace": reads})
         assert await workspace() == (str(tmp_path) if reads else "")
     added = types.WorkspaceFoldersChangeEvent([types.WorkspaceFolder(inner.as_uri(), "inner")], [])
     editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(added))
@@ -126,9 +124,7 @@ async def test_open_documents_follow_the_settings_and_the_folders(
 
 async def test_a_service_with_another_model_is_told_once(editor: Editor) -> None:
     await editor.initialize({"model": "qwen2.5-coder-1.5b"})
-    editor.client.workspace_did_change_configuration(
-        types.DidChangeConfigurationParams({"model": "qwen2.5-coder-1.5b", "candidates": 2})
-    )
+    editor.configure({"model": "qwen2.5-coder-1.5b", "candidates": 2})
     await until(lambda: editor.messages)
     assert (await editor.command("lacuna.status"))["state"] == "ready"
     assert editor.messages == [

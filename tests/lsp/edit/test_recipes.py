@@ -3,7 +3,7 @@ from tests.lsp.editor import Editor
 
 async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(editor: Editor) -> None:
     await editor.begin("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n", ready=False)
-    answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
+    answer = await editor.do("recipes")
     found = {recipe["name"]: recipe for recipe in answer["recipes"]}
     assert found["logging"]["summary"] == "replace print calls by logging calls"
     assert {name: recipe["places"] for name, recipe in found.items()} == {
@@ -20,7 +20,7 @@ async def test_the_recipes_of_the_language_are_listed_with_their_number_of_place
 async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_counts(editor: Editor) -> None:
     await editor.initialize(ready=False)
     editor.open("print('a')\n", name="notes.md", language="markdown")
-    assert await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}}) == {"recipes": []}
+    assert await editor.do("recipes") == {"recipes": []}
     editor.open("print('a')\n" * 50_000)
-    answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
+    answer = await editor.do("recipes")
     assert {recipe["places"] for recipe in answer["recipes"]} == {None}

@@ -83,19 +83,6 @@ def test_an_edit_far_above_moves_a_suggestion_and_one_below_leaves_it() -> None:
     assert page.text[: page.cursor].endswith(b"x = to")
 
 
-def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> None:
-    page = Page("x = re", "")
-    taken = Edit(6, 6, "ad_file")
-    page.suggestion = Suggestion(taken, b"", several=False)
-    page.suggestion.keep(("(path)",))
-    assert page.suggestion.rests(taken) == [(0, "(path)")]
-    assert page.rest == []
-    page.type("ad_file")
-    assert page.rest == ["(path)"]
-    page.type("(")
-    assert page.rest == ["path)"]
-
-
 def test_a_suggestion_that_the_user_has_left_far_behind_is_not_followed_any_more() -> None:
     page = Page("x = ", "total")
     page.type("total" + "y" * 2 * NEAR)

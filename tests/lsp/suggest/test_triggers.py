@@ -41,14 +41,6 @@ def test_the_multiline_setting_overrides_the_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_least", "shown"),
-    [(0.95, ""), (0.9, "total"), (0.7, "total(first"), (0.5, "total(first, second)"), (0.2, TEXT)],
-)
-def test_the_longest_part_that_is_likely_enough_is_shown(at_least: float, shown: str) -> None:
-    assert sure_part(TEXT, LINES, WORDS, at_least) == shown
-
-
-@pytest.mark.parametrize(
     ("text", "lines", "words", "at_least", "shown"),
     [
         ("first()\r\nsecond()\r\nthird()", (0.9, 0.8, 0.2), (), 0.5, "first()\r\nsecond()"),  # no half of a line end

@@ -8,7 +8,7 @@ from tests.lsp.service import Daemon
 
 
 def happened(daemon: Daemon, what: str) -> int:
-    return [event["event"] for event in daemon.log].count(what)
+    return daemon.events.count(what)
 
 
 async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another_style(
@@ -70,4 +70,4 @@ async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, da
     await editor.begin()
     editor.type("x")
     assert await editor.suggest() == ["filled"]
-    await until(lambda: [event["event"] for event in daemon.log][-1:] == ["ahead"])
+    await until(lambda: daemon.events[-1:] == ["ahead"])

@@ -1,6 +1,3 @@
-import asyncio
-import os
-import signal
 import time
 from pathlib import Path
 
@@ -9,9 +6,6 @@ from tests.server.conftest import Serve
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region, Snapshot
-from lacuna_model.hub import models
-from lacuna_server.cli import engines
-from lacuna_server.client import lifecycle, starting
 from lacuna_server.client.blocking import connected
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.protocol import ServiceError
@@ -80,28 +74,3 @@ def test_a_connection_that_was_dropped_meanwhile_is_opened_again(serve: Serve) -
         assert engine.fill(REQUEST).fills == FILLS
         time.sleep(1.0)
         assert engine.fill(REQUEST).fills == FILLS
-
-
-def test_a_command_goes_on_with_another_service_where_its_own_is_killed(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[tuple[str, ...]] = []
-
-    async def find_or_start(*arguments: str) -> Address:
-        running = lifecycle.find()
-        if running is not None:
-            return Address.of(running)
-        started.append(arguments)
-        return await asyncio.to_thread(serve, "load")
-
-    monkeypatch.setattr(starting, "find_or_start", find_or_start)
-    serve("load")
-    with engines.served(None, None) as opened:
-        assert opened is not None
-        engine, model = opened
-        assert engine.fill(REQUEST).fills == FILLS
-        running = lifecycle.find()
-        assert running is not None
-        os.kill(running.pid, signal.SIGKILL)
-        assert engine.fill(REQUEST).fills == FILLS
-    assert started == [("--model", models.absolute(model))]

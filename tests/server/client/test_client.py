@@ -115,20 +115,13 @@ async def test_after_a_refused_change_the_client_opens_the_document_again() -> N
         assert await fill(client, version=2) == expected("y" * 25_000 + "text", 0)
 
 
-async def test_any_number_of_edits_reaches_the_service(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "a" * 2000, 1))
-        client.change("a", [Edit(at, at + 1, "b") for at in range(2000)])
-        assert await fill(client, version=2) == expected("b" * 2000, 0)
-
-
 async def test_no_two_texts_of_a_name_have_the_same_version(machine: Front) -> None:
     async with await Client.connect(at(machine.address)) as client:
         versions = []
         for text in ("first", "second"):
             client.open(Open("a", text))
             client.change("a", [Edit(0, 0, "the ")])
-            versions.append(client.version("a"))
+            versions.append(client.documents["a"].version)
             answers = [answer async for answer in client.infill(infill("", "a", version=versions[-1]))]
             assert isinstance(answers[-1], Result)
             assert answers[-1].result.fills == (expected(f"the {text}", 0),)
