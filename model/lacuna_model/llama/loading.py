@@ -17,9 +17,8 @@ from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
-from lacuna_model.llama.cells import Cells
 from lacuna_model.llama.library import Device, Library, library, rehearse
-from lacuna_model.llama.tracks import LlamaNetwork, LlamaTracks
+from lacuna_model.llama.tracks import Cells, LlamaNetwork, LlamaTracks
 from lacuna_model.loading.gguf_reader import GgufReader, read_vocabulary, vocabulary_of
 from lacuna_model.network.config import HOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
