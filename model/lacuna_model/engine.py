@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
+from typing import Unpack
 
 from msgspec.structs import replace
 
@@ -35,7 +36,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.indexing import PiecewiseIndexes
-from lacuna_model.readers import AUTO, Loaded, load
+from lacuna_model.readers import Loaded, ReadOptions, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import CACHE_BYTES, DocumentSession, DocumentSessions, Tiers
@@ -76,29 +77,16 @@ class Engine:
         cls,
         model: str = DEFAULT_MODEL,
         *,
-        threads: int = 0,
-        device: str = "",
-        draft_model: str = AUTO,
-        backend: str = AUTO,
-        libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
         window: int = 0,
-        keys_and_values: str = AUTO,
+        **how: Unpack[ReadOptions],
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.readers.load` does.
 
         ``window`` are the tokens of context that a fill reads, of which the model's positions have room; 0: the usual
         ones.
         """
-        loaded = load(
-            model,
-            threads=threads,
-            device=device,
-            draft_model=draft_model,
-            backend=backend,
-            libllama=libllama,
-            keys_and_values=keys_and_values,
-        )
+        loaded = load(model, **how)
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)

@@ -19,7 +19,7 @@ from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill, shown
 from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, log_prob_of
 from lacuna_model.decode.known_first import KnownFirst
-from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded, opening, reader
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
@@ -171,7 +171,7 @@ def fill_group(
 
 def _in_open_delivery(gate: Gate, text: bytes, region: Region, tokens: TokenText) -> Judge:
     """Judges by a gate what is written in a region of a text."""
-    around = GapSurroundings.of(text, region)
+    around = GapSurroundings(text, region)
     return lambda delivered, fill: gate.judged(delivered, JudgedFill.of(fill, tokens), around)
 
 

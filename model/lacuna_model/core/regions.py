@@ -196,4 +196,4 @@ def stop_rules(text: bytes, regions: Sequence[Region], *, has_grammar: bool = Tr
         until = len(text[region.end : following[0].start].decode()) if following else None
         limit = LineLimit.of(region, after)
         shown = after.decode(errors="ignore")  # it may end within a character
-        yield StopRule.between(before.decode(errors="ignore"), shown, until, limit, has_grammar=has_grammar)
+        yield StopRule(before.decode(errors="ignore"), shown, until, limit, has_grammar=has_grammar)

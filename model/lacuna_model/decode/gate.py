@@ -7,7 +7,7 @@ calibrated (Platt scaling, as in arXiv 1706.04599).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import accumulate
@@ -156,20 +156,10 @@ def lines_right(
     own = b"".join(pieces)[len(prefix) :]
     known = num_common(text, own)
     found = []
-    for end in _line_ends(text):
+    for end in accumulate(map(len, text.removesuffix(b"\n").split(b"\n")), lambda end, size: end + 1 + size):
         total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)
         found.append(probability(total))
     return tuple(found)
-
-
-def _line_ends(text: bytes) -> Iterator[int]:
-    """The offset of each line's end, before its newline; a text has at least one line."""
-    end = text.find(b"\n")
-    while end >= 0:
-        yield end
-        end = text.find(b"\n", end + 1)
-    if not text.endswith(b"\n"):
-        yield len(text)
 
 
 def _log_prob_until(end: int, pieces: Sequence[bytes], log_probs: Mapping[int, float], prefix: int) -> float:

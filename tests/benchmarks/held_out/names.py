@@ -19,7 +19,7 @@ from tests.benchmarks.held_out.projects import lay_out
 from tests.benchmarks.records import Records
 
 from lacuna_model.commands.program import JsonOption
-from lacuna_model.core.names import NameEvidence
+from lacuna_model.core.names import UNKNOWN
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -140,7 +140,7 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
     known = known_names(request, request.regions[0], index.sources, chooser.packages, case.path)
     line = (result.fills[0] if result.status == "ok" else "").partition("\n")[0].rstrip()
     uses = known.uses(line) if known is not None else None
-    unknown = NameEvidence.of(uses).unknown if uses is not None else ()
+    unknown = tuple(one.name for one in uses or () if one.kind in UNKNOWN)
     return Filled(case, way, line, line == case.truth.rstrip(), unknown, ms)
 
 

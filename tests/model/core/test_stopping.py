@@ -46,7 +46,7 @@ INI = "[server]\nhost = localhost\n"
     ],
 )  # fmt: skip
 def test_a_fill_repeats_no_suffix_and_leaves_no_block(before: str, after: str, text: str, expected: str | None) -> None:
-    assert StopRule.between(before, after).end(text, final=False) == expected
+    assert StopRule(before, after).end(text, final=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_fill_repeats_no_suffix_and_leaves_no_block(before: str, after: str, t
     ids=["in-line", "unfinished-line", "comma", "next-line", "whole-line-between"],
 )
 def test_a_fill_ends_where_it_repeats_text_up_to_a_gap(before: str, part: str, text: str, expected: str | None) -> None:
-    assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
+    assert StopRule(before, part + ")\n", len(part)).end(text, final=False) == expected
 
 
 METHOD = "class A:\n    def f(self):\n        x = 1\n"
@@ -100,7 +100,7 @@ TS = "class A {\n  f() {\n    const x = 1;\n"
     ],
 )  # fmt: skip
 def test_a_fill_begins_no_definition_beside_its_own(before: str, after: str, text: str, expected: str | None) -> None:
-    assert StopRule.between(before, after).end(text, final=False) == expected
+    assert StopRule(before, after).end(text, final=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_fill_begins_no_definition_beside_its_own(before: str, after: str, tex
     ],
 )
 def test_a_fill_that_runs_into_its_budget_has_whole_statements(text: str, expected: list[str]) -> None:
-    assert list(StopRule.between(BODY + "    ", "\n    return y\n").whole(text)) == expected
+    assert list(StopRule(BODY + "    ", "\n    return y\n").whole(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_fill_that_runs_into_its_budget_has_whole_statements(text: str, expect
     ],
 )
 def test_whoever_closes_two_brackets_has_left(before: str, after: str, text: str, expected: str | None) -> None:
-    assert StopRule.between(before, after).end(text, final=False) == expected
+    assert StopRule(before, after).end(text, final=False) == expected
 
 
 WORDS = st.text(alphabet="abc xyz._1", min_size=1, max_size=8).filter(str.strip)
@@ -161,7 +161,7 @@ SED = " | sed 's/Ada/Ada/'"
     ],
 )  # fmt: skip
 def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: str | None) -> None:
-    assert StopRule.between("x = ", "\ny\n").end(text, final=False) == expected
+    assert StopRule("x = ", "\ny\n").end(text, final=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: 
 def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
     head: str, below: str, text: str, expected: str | None
 ) -> None:
-    assert StopRule.between("def f(x):\n    if x:\n" + head, "\n" + below).end(text, final=False) == expected
+    assert StopRule("def f(x):\n    if x:\n" + head, "\n" + below).end(text, final=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
     ],
 )  # fmt: skip
 def test_a_statement_before_blanks_is_all(head: str, after: str, text: str, expected: str | None) -> None:
-    assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
+    assert StopRule("import os\n\n" + head, after).end(text, final=False) == expected
 
 
 INTERPOLATIONS = {
@@ -229,7 +229,7 @@ INTERPOLATIONS = {
 @given(name=WORDS, rest=st.sampled_from(["", "!", '!"', "`;", '");', " and more"]), data=st.data())
 def test_a_fill_never_closes_an_interpolation_that_is_closed(name: str, rest: str, data: st.DataObject) -> None:
     before, after = data.draw(st.sampled_from(sorted(INTERPOLATIONS.values())))
-    rule = StopRule.between(before, after + "\n")
+    rule = StopRule(before, after + "\n")
     for text in (f"{name}}}{rest}", f"{name}}}{rest}\n"):
         assert rule.end(text, final=True) == name
     assert rule.end(f"a({{x}}) {name}", final=True) == f"a({{x}}) {name}"
@@ -247,10 +247,10 @@ def test_a_fill_never_closes_an_interpolation_that_is_closed(name: str, rest: st
     ],
 )
 def test_a_fill_may_close_what_it_opens_and_what_is_due(before: str, after: str, text: str, expected: str) -> None:
-    assert StopRule.between(before, after).end(text, final=True) == expected
+    assert StopRule(before, after).end(text, final=True) == expected
 
 
-LIMITED = StopRule.between("x = ", "\n", None, LineLimit(1, keeps_newline=False))
+LIMITED = StopRule("x = ", "\n", None, LineLimit(1, keeps_newline=False))
 
 
 @pytest.mark.parametrize("text", ["f(1)\n", "f(1)\r\n", "f(1)\ny = 2", "f(1)\n\n\n"])
@@ -278,7 +278,7 @@ def test_the_ends_of_a_fill_are_the_same_whatever_its_lines_end_with(
     def ends(convert: Callable[[str], str], *, final: bool) -> list[str]:
         gap_follows = len(convert(after[:until])) if until else None
         lines = LineLimit(1, keeps_newline=not after.startswith("\n")) if limit else None
-        rule = StopRule.between(convert(before), convert(after), gap_follows, lines, has_grammar=has_grammar)
+        rule = StopRule(convert(before), convert(after), gap_follows, lines, has_grammar=has_grammar)
         return [*rule.ends(convert(text), final=final), *rule.whole(convert(text))]
 
     for final in (True, False):
@@ -288,7 +288,7 @@ def test_the_ends_of_a_fill_are_the_same_whatever_its_lines_end_with(
 @settings(deadline=None)  # the machine may be busy
 @given(before=TEXTS, after=TEXTS, text=TEXTS)
 def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> None:
-    rule = StopRule.between(before, after)
+    rule = StopRule(before, after)
     grown = [rule.end(text[:size], final=False) for size in range(len(text) + 1)]
     found = [end for end in grown if end is not None]
     assert all(end == found[0] for end in found)
@@ -312,7 +312,7 @@ def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> No
     ids=["line", "unfinished", "paragraph", "line-above", "endless-keys", "fence", "only-a-fence", "goes-on"],
 )  # fmt: skip
 def test_without_a_grammar_a_fill_ends_with_its_line(before: str, after: str, text: str, expected: str | None) -> None:
-    assert StopRule.between(before, after, has_grammar=False).end(text, final=False) == expected
+    assert StopRule(before, after, has_grammar=False).end(text, final=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -329,5 +329,5 @@ def test_without_a_grammar_a_fill_ends_with_its_line(before: str, after: str, te
     ],
 )
 def test_a_gap_before_the_next_one_of_its_list_holds_one_value(before: str, between: str, text: str, end: str) -> None:
-    rule = StopRule.between(before, between + ")\n", len(between))
+    rule = StopRule(before, between + ")\n", len(between))
     assert rule.end(text, final=True) == end

@@ -212,7 +212,7 @@ class Whimsical(Unconstrained):
 
 
 # Where a fill may end with a line, and within one.
-RULES = StopRule.between("def f(x):\n    ", "\n    return y\n"), StopRule.between("x = f(g(", "))\n")
+RULES = StopRule("def f(x):\n    ", "\n    return y\n"), StopRule("x = f(g(", "))\n")
 
 
 @settings(deadline=None, max_examples=200)

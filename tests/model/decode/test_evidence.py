@@ -24,9 +24,9 @@ AT = TEXT.index("area = ") + len("area = ")
 FILL = "width * heigth\nreturn area"
 
 
-def around(text: str = TEXT, at: int = AT, max_lines: int = 0) -> GapSurroundings:
+def around(text: str = TEXT, at: int = AT) -> GapSurroundings:
     """What stands around a cursor."""
-    return GapSurroundings.of(text.encode(), Region(at, at, max_lines=max_lines))
+    return GapSurroundings(text.encode(), Region(at, at))
 
 
 def written(fill: str, *log_probs: float) -> JudgedFill:
@@ -96,13 +96,9 @@ def test_a_line_that_stands_elsewhere_is_seen_with_its_head() -> None:
 
 
 def test_the_place_says_what_the_line_is_like() -> None:
-    found = around(TEXT, AT, max_lines=1).place
-    assert (round(math.expm1(found["head"])), found["in_quotes"], found["tail"], found["is_block"]) == (6, 0, 0, 0)
-    assert found["above_opens"] == 1
-    assert found["deeper"] == 4
-    assert around("x = 'a", 6).place["in_quotes"] == 1
+    found = around().place
+    assert (round(math.expm1(found["head"])), found["tail"], found["deeper"]) == (6, 0, 4)
     assert around("// a", 4).place["in_comment"] == 1
-    assert around("x = 1\n", 6).place["file_ends"] == 1
 
 
 def test_healed_text_is_no_part_of_what_is_written() -> None:

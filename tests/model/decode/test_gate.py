@@ -14,7 +14,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
 from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, lines_right, probability, shipped
 
-AROUND = GapSurroundings.of(b"x = \n", Region(4, 4, max_lines=1))
+AROUND = GapSurroundings(b"x = \n", Region(4, 4, max_lines=1))
 
 
 # sum <= -2: -1; else least <= -1: 0.5, else 2. Behind it a tree that is a leaf.

@@ -9,7 +9,7 @@ import pytest
 from tests.model.diffusion import trained
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.engine import Engine
 from lacuna_model.readers import load_checkpoint
 

@@ -1,8 +1,9 @@
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from lacuna_model.core.names import NameEvidence, NameUse
+from lacuna_model.core.names import UNKNOWN, NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
@@ -45,11 +46,16 @@ def names(before: str, after: str = AFTER, path: str = "main.py", others: tuple[
     return found
 
 
+# How many names a fill uses that are known in each way, and those that are unknown.
+NameEvidence = dict[str, object]
+
+
 def evidence(known: KnownNames, fill: str) -> NameEvidence:
     uses = known.uses(fill)
     assert uses is not None
     assert uses == known.uses(fill)
-    return NameEvidence.of(uses)
+    unknown = tuple(one.name for one in uses if one.kind in UNKNOWN)
+    return {**Counter(one.kind for one in uses), **({"unknown": unknown} if unknown else {})}
 
 
 @pytest.mark.parametrize(
@@ -78,9 +84,9 @@ def test_each_name_is_known_by_where_it_is_declared(fill: str, expected: NameEvi
 
 
 def test_the_name_that_is_being_written_is_judged_as_a_whole() -> None:
-    assert evidence(names(f"{BEFORE}Us"), "ageInfo(folder)").imported == 1
-    assert evidence(names(f"{BEFORE}Usag"), "e(folder)").unknown == ("Usage",)
-    assert evidence(names(f"{BEFORE}json.dum"), "ps(1)").package == 1
+    assert evidence(names(f"{BEFORE}Us"), "ageInfo(folder)")["imported"] == 1
+    assert evidence(names(f"{BEFORE}Usag"), "e(folder)")["unknown"] == ("Usage",)
+    assert evidence(names(f"{BEFORE}json.dum"), "ps(1)")["package"] == 1
 
 
 def test_an_argument_of_a_call_in_several_rows_is_no_declaration() -> None:
