@@ -228,36 +228,32 @@ def snapshot(
     """
     texts, slots = [], []
     for fill, draft in zip(fills, drafts, strict=True):
+        coming, prefix = draft if fill.is_open else (), fill.gap.prefix
+        drafted = [one.token for one in coming if one.token is not None]
+        written = tokens.decode_bytes([*fill.tokens, *drafted])
+        behind = written[len(prefix) :] if written.startswith(prefix) else b""
+        texts.append(behind.decode("utf-8", errors="replace"))
         views = [
             SlotView(_text(tokens, token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
             for place, token in enumerate(fill.tokens)
         ]
-        coming = draft if fill.is_open else ()
-        drafted = [one.token for one in coming if one.token is not None]
-        written, prefix = tokens.decode_bytes([*fill.tokens, *drafted]), fill.gap.prefix
-        behind = written[len(prefix) :] if written.startswith(prefix) else b""
-        texts.append(behind.decode("utf-8", errors="replace"))
-        slots.append(_without((*views, *(_drafted(tokens, one) for one in coming)), prefix.decode()))
+        views += [
+            SlotView("", "mask", 0.0)
+            if one.token is None
+            else SlotView(_text(tokens, one.token), "draft", one.probability)
+            for one in coming
+        ]
+        slots.append(tuple(_without(views, prefix.decode())))
     return Snapshot(counts.steps, tuple(texts), tuple(slots), constraint_ms=counts.constraint_ms)
 
 
-def _without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
+def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
     """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    left: list[SlotView] = []
-    for index, slot in enumerate(slots):
-        if not healed:
-            return (*left, *slots[index:])
-        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
-        healed = healed[len(slot.text) :]
-        if text:
-            left.append(replace(slot, text=text))
-    return tuple(left)
-
-
-def _drafted(tokens: TokenText, one: Drafted) -> SlotView:
-    if one.token is None:
-        return SlotView("", "mask", 0.0)
-    return SlotView(_text(tokens, one.token), "draft", one.probability)
+    for slot in slots:
+        is_healed = bool(healed)
+        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
+        if left or not is_healed:
+            yield replace(slot, text=left)
 
 
 def _text(tokens: TokenText, token: int) -> str:

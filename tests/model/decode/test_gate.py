@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
+from lacuna_model.core.context import Gap
 from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
+from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, lines_right, probability, shipped
 
 AROUND = GapSurroundings(b"x = \n", Region(4, 4, max_lines=1))
@@ -74,7 +76,8 @@ class ByteTokens:
 def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
     """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
     tokens = ByteTokens()
-    return lines_right(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens)
+    own = Fill(Gap(0, prefix.encode()), 99, tokens=tokens.encode(prefix + written), log_probs=dict(enumerate(said)))
+    return lines_right(fill, own, tokens)
 
 
 def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:
