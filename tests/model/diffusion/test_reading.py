@@ -170,7 +170,7 @@ def in_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("candidates", [1, 2])
 @pytest.mark.parametrize("kind", ["folder", "in_blocks"])
 def test_an_engine_fills_several_gaps_validly(request: pytest.FixtureRequest, kind: str, candidates: int) -> None:
-    """What random weights say rarely can be a fill; the trained model of :mod:`.trained` has to fill its gaps."""
+    """What random weights say rarely can be a fill; the trained model of :mod:`.test_trained` has to fill its gaps."""
     engine = Engine.load(str(request.getfixturevalue(kind)))
     text = "def f(x):\n    y = \n    return (\n\ndef g():\n    pass\n"
     places = text.index("\n    return"), text.index("\n\ndef g")

@@ -106,8 +106,8 @@ def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
 
 
 def test_broken_text_is_judged_as_far_as_it_goes() -> None:
-    assert evidence(names(BEFORE), "print(((folder, Nobody").unknown == ("Nobody",)
-    assert evidence(names(BEFORE), ")]} ::= ''' Nobody").total >= 0
+    assert evidence(names(BEFORE), "print(((folder, Nobody")["unknown"] == ("Nobody",)
+    assert names(BEFORE).uses(")]} ::= ''' Nobody") is not None
 
 
 SCRIPT = """\
@@ -143,7 +143,7 @@ def test_names_of_scripts_are_known(fill: str, expected: NameEvidence) -> None:
 )
 def test_nothing_is_used_in_a_string_or_a_comment(before: str) -> None:
     assert evidence(names(BEFORE + before), "Some words") == NameEvidence()
-    assert evidence(names(f"{BEFORE}x = 'a' + \"b\"  # c\n        "), "Some(words)").nowhere == 2
+    assert evidence(names(f"{BEFORE}x = 'a' + \"b\"  # c\n        "), "Some(words)")["nowhere"] == 2
 
 
 def test_texts_of_many_rows_count_in_long_files() -> None:
@@ -154,7 +154,7 @@ def test_texts_of_many_rows_count_in_long_files() -> None:
     row = f'{text}"""\n{code}'
     assert evidence(names(row), "make7(spare999)") == NameEvidence(declared=2)
     assert evidence(names(row), "Some(words)") == NameEvidence(nowhere=2, unknown=("Some", "words"))
-    assert evidence(names(f'{text}""" + '), "Some").nowhere == 1
+    assert evidence(names(f'{text}""" + '), "Some")["nowhere"] == 1
     assert evidence(names(f"{row}y = 'a "), "Some") == NameEvidence()
 
 
@@ -177,8 +177,8 @@ def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged() -
 )  # fmt: skip
 def test_of_further_languages_plain_names_are_known(path: str, before: str, fill: str, unknown: str) -> None:
     found = evidence(names(before, "\n}\n", path), fill)
-    assert found.unknown == (unknown,)
-    assert found.project == 1
+    assert found["unknown"] == (unknown,)
+    assert found["project"] == 1
 
 
 @pytest.mark.parametrize(
