@@ -62,39 +62,6 @@ class LineLimit:
         return kept + b"\n" if self.keeps_newline else kept.removesuffix(b"\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Ends a fill of a text that no grammar reads with its line, if it begins within one, else with its paragraph.
-
-    Such texts are settings of unknown formats, prose, lists of names. A fill ends before a fence and before a line that
-    stands in the text already (``above``). ``in_line`` says that text stands before the gap on its line.
-    """
-
-    above: frozenset[str]
-    in_line: bool
-
-    @classmethod
-    def after(cls, before: str) -> Self:
-        """The rule for a gap after a text."""
-        *lines, head = before.split("\n")
-        return cls(frozenset(line.strip() for line in lines if line.strip()), bool(head.strip()))
-
-    def end(self, text: str, *, final: bool) -> int | None:
-        """How many characters of a growing text belong to the fill; None while it may go on. ``final``: it is whole."""
-        lines, position, written = text.split("\n"), 0, False
-        for index, line in enumerate(lines):
-            complete = final or index < len(lines) - 1
-            if self.in_line and index == 0:
-                return len(line.removesuffix("\r")) if complete else None
-            known = complete and line.strip() in self.above
-            ends = complete and written and not line.strip()
-            if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
-                return position
-            written = written or bool(line.strip())
-            position += len(line) + 1
-        return None
-
-
 class StopRule:
     """Finds the end of a fill in a growing text: all rules about where a fill ends, for every caller.
 
@@ -104,7 +71,7 @@ class StopRule:
     - where the model repeats ``resumes``, the first non-blank line of the text after the gap;
     - where it closes the bracket or quote that the rest of the gap's line closes (``tail``);
     - where it leaves the indented block that the gap lies in (``in_block``), or the ``definitions`` around the gap;
-    - with its line or ``paragraph`` where no grammar reads the text;
+    - with its line, or its paragraph, where no grammar reads the text (``lines_above`` are those that it has);
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
     - with its statement, where that stands ``alone`` (before a blank line, or at the end of the text), and before a
@@ -149,7 +116,8 @@ class StopRule:
         gap_follows = bool(until) and "\n" not in after[:until]
         self.tail = Tail.of(self.head, after[:until].partition("\n")[0], gap_follows=gap_follows)
         self.loose = not self.head and not above_head.rpartition("\n")[2].strip()
-        self.paragraph = None if has_grammar else Paragraph.after(before)
+        lines_above = frozenset(line.strip() for line in above_head.split("\n") if line.strip())
+        self.lines_above = None if has_grammar else lines_above
         self.below = _lines_below(self.head, after[:until]) if not until and not self.mid_line else frozenset[str]()
         ends_text = not after.strip() and bool(head) and not defines(head)
         self.alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(self.head)))
@@ -168,7 +136,7 @@ class StopRule:
         if kept != text:
             yield from self.ends(kept, final=True)
             return
-        paragraph = self.paragraph.end(text, final=final) if self.paragraph else None
+        paragraph = self._paragraph_end(text, final=final)
         if paragraph is not None and (paragraph < len(text) or not final):
             yield self._last_line_closed(_ended(text[:paragraph]))
             return
@@ -204,6 +172,27 @@ class StopRule:
             yield text[:once].rstrip(" \t\r,")
         if final:
             yield text
+
+    def _paragraph_end(self, text: str, *, final: bool) -> int | None:
+        """How many characters of a growing text are its line or paragraph; None while it may go on, or has a grammar.
+
+        Such texts are settings of unknown formats, prose, lists of names. A fill that begins within a line ends with
+        it, any other one with its paragraph, and before a fence or a line that stands in the text already.
+        """
+        if self.lines_above is None:
+            return None
+        lines, position, written = text.split("\n"), 0, False
+        for index, line in enumerate(lines):
+            complete = final or index < len(lines) - 1
+            if self.head.strip():
+                return len(line.removesuffix("\r")) if complete else None
+            known = complete and line.strip() in self.lines_above
+            ends = complete and written and not line.strip()
+            if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
+                return position
+            written = written or bool(line.strip())
+            position += len(line) + 1
+        return None
 
     def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
         """By the lines that end a statement, how many characters of the fill that leaves, without a comment behind it.

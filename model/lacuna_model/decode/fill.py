@@ -167,34 +167,34 @@ class Drafted:
 
 
 class Reader(Protocol):
-    """Reads the fills of all gaps of a request in shared passes, and scores complete fills."""
+    """Reads the fills of all gaps of a request in shared passes, of which it has made so many ``passes``.
 
-    @property
-    def passes(self) -> int:
-        """The forward passes made so far."""
-        ...
+    By itself a reader shares no passes, drafts nothing, and has nothing to take back.
+    """
+
+    passes: int
 
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Say that ``read`` will be called with these fills, so that other requests may share the pass.
 
         It pauses where others may have their turn first: while it reads what drafts need, or so that they share that.
         """
-        ...
+        yield from ()
 
     def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
         """Begin the next pass as if the whole ``runs`` were taken, where a device works while the host asks for that.
 
         What is announced then for other fills takes the place of it. It pauses as ``announcing`` does.
         """
-        ...
+        return ()
 
     def drafted(self, fill: Fill) -> Sequence[Drafted]:
         """What is drafted behind the tokens of a fill: what the announced pass verifies, or a guess so far."""
-        ...
+        return ()
 
     def withdraw(self) -> None:
         """Take back what was announced and not read: the loop ends."""
-        ...
+        return
 
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """After one pass, the run behind the tokens of every fill; None for one that has ended or waits."""

@@ -121,11 +121,14 @@ class BlockReader(DiffusionReader[Writing]):
     @torch.inference_mode()
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """What the first open gap of each candidate has behind one more pass, once a block has no mask; others wait."""
-        groups = (list(group) for _, group in groupby(fills, lambda fill: fill.candidate))
-        first = ((next((one for one in group if one.is_open), None), group) for group in groups)
-        active = [(fill, self._writing(fill, group)) for fill, group in first if fill is not None]
-        opened = ((fill, writing, writing.opened()) for fill, writing in active)
-        wanted = [(fill, writing, slots) for fill, writing, slots in opened if slots is not None]
+        active, wanted = list[tuple[Fill, Writing]](), list[tuple[Fill, Writing, list[int]]]()
+        for _, group in groupby(fills, lambda fill: fill.candidate):
+            own = list(group)
+            if (fill := next((one for one in own if one.is_open), None)) is None:
+                continue
+            active.append((fill, self._writing(fill, own)))
+            if (slots := active[-1][1].opened()) is not None:
+                wanted.append((*active[-1], slots))
         read = self._read([writing.pass_rows(slots, self._model.how.mask_id) for _, writing, slots in wanted])
         for (fill, writing, slots), (logits,) in zip(wanted, read, strict=True):
             self._take(fill, writing, slots, logits)

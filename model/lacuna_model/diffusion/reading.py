@@ -3,7 +3,7 @@
 Such are Dream, LLaDA and others of their kind.
 """
 
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -17,7 +17,7 @@ from torch import Tensor
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.fill import Drafted, Fill, Key
+from lacuna_model.decode.fill import Drafted, Fill, Key, Reader
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.diffusion.guess import FillRules, Guess, Marginals, Slots, summary
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -129,7 +129,7 @@ class ContextTokens:
         return SequenceRows([tokens[place] for place in read], read, PassPart(len(read), self._arena), outputs)
 
 
-class DiffusionReader(Generic[S]):
+class DiffusionReader(Reader, Generic[S]):
     """What readers of diffusion models share: the slots of each fill, and one pass for several candidates."""
 
     def __init__(self, model: LoadedDiffusion, layout: Layout, options: DecodeOptions) -> None:
@@ -183,17 +183,6 @@ class DiffusionReader(Generic[S]):
         """The guess so far, masks as the last pass has seen them."""
         slots = self._slots.get(fill.key)
         return [] if slots is None or slots.offered else slots.drafted(len(fill.tokens))
-
-    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
-        """Do nothing: requests do not share passes."""
-        yield from ()
-
-    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
-        """Do nothing: a guess goes on from what the constraint has taken."""
-        return ()
-
-    def withdraw(self) -> None:
-        """Do nothing, since nothing was announced."""
 
 
 class FullReader(DiffusionReader[Guess]):
