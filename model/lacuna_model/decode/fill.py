@@ -129,18 +129,15 @@ class Fill:
         return self._fills(tokens, found if len(found) <= MAX_ENDS else [*found[: MAX_ENDS - 1], found[-1]])
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
-        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
-        if self.stop is None or not self._has_run_out:
+        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so.
+
+        Where the budget was almost spent, the constraint may have ended it.
+        """
+        last_token = self.status is FillStatus.ENDED_BY_CONSTRAINT and len(self.tokens) >= self.most - 1
+        if self.stop is None or not (last_token or self.status is FillStatus.OUT_OF_BUDGET):
             return []
         text = self.text(tokens)
         return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
-
-    @property
-    def _has_run_out(self) -> bool:
-        """Whether the budget ended the fill, or the constraint where it was almost spent."""
-        if self.status is FillStatus.ENDED_BY_CONSTRAINT:
-            return len(self.tokens) >= self.most - 1
-        return self.status is FillStatus.OUT_OF_BUDGET
 
     def text(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
         """The text of the tokens and ``more``; None before the healed text is written."""

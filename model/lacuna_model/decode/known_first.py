@@ -9,7 +9,7 @@ way, too. At last the model's own name stands.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lacuna_model.core.constraint import Constraint, ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.names import NameJudge
 from lacuna_model.decode.sampling import put_first
 
@@ -93,17 +93,8 @@ class KnownFirst:
     def __init__(self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText) -> None:
         """``judges`` and the numbers of tokens that are ``given`` are by gap."""
         self._inner, self._eog_id = inner, tokens.eog_id
+        self.stats, self.active = inner.stats, inner.active
         self._gaps = [_Names(judge, most, tokens) for judge, most in zip(judges, given, strict=True)]
-
-    @property
-    def stats(self) -> ConstraintStats:
-        """Those of the other constraint."""
-        return self._inner.stats
-
-    @property
-    def active(self) -> bool:
-        """Whether the other constraint checks anything."""
-        return self._inner.active
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """What the other constraint takes, up to a name that is nowhere; such a name is written again."""
