@@ -3,6 +3,7 @@
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -81,14 +82,18 @@ def fill_group(
     named = bool(request.path or request.language)
     has_grammar = not named or language_for(request.path, request.language) is not None
     rules = [None] * len(regions) if written else [*region_groups.stop_rules(text, regions, has_grammar=has_grammar)]
-    indented = [
-        bool(rule) and region_groups.is_indented(text[: one.start], text[one.end :])
-        for one, rule in zip(regions, rules, strict=True)
-    ]
     any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
-    allowed = [
-        None if any_order else allowed_tokens(region, gap.prefix, tokenizer)
-        for region, gap in zip(regions, layout.gaps, strict=True)
+    empty = [
+        partial(
+            Fill,
+            gap,
+            most,
+            region.min_tokens + bool(gap.prefix),
+            rule,
+            None if any_order else allowed_tokens(region, gap.prefix, tokenizer),
+            indented=bool(rule) and region_groups.is_indented(text[: region.start], text[region.end :]),
+        )
+        for gap, region, most, rule in zip(layout.gaps, regions, room, rules, strict=True)
     ]
     limited = [replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
 
@@ -107,11 +112,9 @@ def fill_group(
 
     def attempt(begins: Sequence[Begins]) -> Attempt:
         fills = [
-            Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, tokens, candidate, begin, deep)
+            fill(candidate=candidate, begin=begin)
             for candidate, beginning in enumerate(begins)
-            for gap, region, most, rule, tokens, begin, deep in zip(
-                layout.gaps, regions, room, rules, allowed, beginning, indented, strict=True
-            )
+            for fill, begin in zip(empty, beginning, strict=True)
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, [*map(constraint, begins)])
 
