@@ -182,10 +182,10 @@ class StopRule:
         if self.lines_above is None:
             return None
         lines, position, written = text.split("\n"), 0, False
+        if self.head.strip():
+            return len(lines[0].removesuffix("\r")) if final or len(lines) > 1 else None
         for index, line in enumerate(lines):
             complete = final or index < len(lines) - 1
-            if self.head.strip():
-                return len(line.removesuffix("\r")) if complete else None
             known = complete and line.strip() in self.lines_above
             ends = complete and written and not line.strip()
             if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:

@@ -126,7 +126,7 @@ class _Loop:
             with self.counts.waiting():
                 taken = constraint.take(fill.gap.index, written, part)
             fill.apply(taken, part, self.tokens.eog_id)
-            if taken != whole and not self._end_by_rule(fill, None) and taken.stuck:
+            if taken != whole and not self._end_by_rule(fill, run.part(0, 0)) and taken.stuck:
                 fill.status = FillStatus.STUCK
             if taken != whole or self._is_late():
                 return
@@ -139,19 +139,17 @@ class _Loop:
             if fill.candidate in stuck and fill.is_open:
                 fill.status = FillStatus.STUCK
 
-    def _end_by_rule(self, fill: Fill, coming: Run | None) -> bool:
+    def _end_by_rule(self, fill: Fill, coming: Run) -> bool:
         """End a fill where its stop rule does, at the latest within the ``coming`` tokens; return whether it did.
 
         A token may hold the end of the fill and the beginning of the suffix: ``!")`` where ``")`` follows the gap. The
         rule ends the fill between them if the constraint confirms it; else where it would end next.
         """
-        read = coming.tokens if coming is not None else []
-        for tokens in fill.ends(self.tokens, read):
+        for tokens in fill.ends(self.tokens, coming.tokens):
             if self._may_end(fill, tokens):
                 first = len(fill.tokens)
-                for place, token in enumerate(read):
-                    assert coming is not None
-                    fill.remember(first + place, token, coming, first)
+                for place, token in enumerate(coming.tokens, first):
+                    fill.remember(place, token, coming, first)
                 fill.end_with(tokens)
                 return True
         return False
