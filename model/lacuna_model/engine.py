@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
+from typing import Unpack
 
 from msgspec.structs import replace
 
@@ -11,7 +12,6 @@ from lacuna_model.core import work
 from lacuna_model.core.context import Layout, WindowOptions, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
-    MAX_CANDIDATES,
     AnswerChat,
     ChooseSnippets,
     EditLines,
@@ -35,7 +35,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.indexing import PiecewiseIndexes
-from lacuna_model.readers import AUTO, Loaded, load
+from lacuna_model.readers import Loaded, ReadOptions, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import CACHE_BYTES, DocumentSession, DocumentSessions, Tiers
@@ -76,29 +76,16 @@ class Engine:
         cls,
         model: str = DEFAULT_MODEL,
         *,
-        threads: int = 0,
-        device: str = "",
-        draft_model: str = AUTO,
-        backend: str = AUTO,
-        libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
         window: int = 0,
-        keys_and_values: str = AUTO,
+        **how: Unpack[ReadOptions],
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.readers.load` does.
 
         ``window`` are the tokens of context that a fill reads, of which the model's positions have room; 0: the usual
         ones.
         """
-        loaded = load(
-            model,
-            threads=threads,
-            device=device,
-            draft_model=draft_model,
-            backend=backend,
-            libllama=libllama,
-            keys_and_values=keys_and_values,
-        )
+        loaded = load(model, **how)
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)
@@ -138,7 +125,7 @@ class Engine:
     def _checked_or_not(self, request: InfillRequest, document: str) -> Steps:
         """As :meth:`stream`, in steps that may each take as long as they need."""
         started = time.monotonic()
-        _check(request)
+        region_groups.check(request.regions, request.text.encode())
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         generator = _GENERATORS[type(request.task)]
         try:
@@ -174,9 +161,12 @@ class Engine:
             told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
             request = replace(request, snippets=(*request.snippets, *told))
         elsewhere = project.segments(request.path) if project is not None else []
-        groups = list(region_groups.grouped(regions))
-        due = request.task.due_ms if len(groups) == 1 and isinstance(request.task, FillGaps) else 0
-
+        groups, due = list(region_groups.grouped(regions)), 0
+        if isinstance(request.task, FillGaps):
+            if len(groups) == 1:
+                due = request.task.due_ms
+            else:  # later groups go on from one set of fills
+                request = replace(request, task=replace(request.task, candidates=1))
         alone = replace(request, snippets=())
 
         def lay(session: DocumentSession, with_snippets: bool) -> Layout:
@@ -186,7 +176,9 @@ class Engine:
             if tier.nearest:
                 request = alone
             began = time.monotonic()
-            later = self._stand_ins(request, spaced, regions, deadline) if len(groups) > 1 else []
+            language = language_for(request.path, request.language) if request.options.syntax else None
+            apart = language if len(groups) > 1 else None
+            later = stand_ins(spaced, regions, apart, deadline) if apart is not None else []
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.text_for(spaced, regions, fills, group)
@@ -194,8 +186,6 @@ class Engine:
                 if later:  # the constraint sees stand-ins in the later gaps
                     checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
-                if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
-                    own = replace(own, task=replace(own.task, candidates=1))
                 opened, texts = self._opened.of(document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
                 judge = self.gate if own.is_open_ended else None
@@ -258,13 +248,6 @@ class Engine:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
         return self.sessions.running(f"{document}\0instructed")
 
-    def _stand_ins(
-        self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
-    ) -> list[str]:
-        """The texts that the constraint reads in gaps that are not filled yet; empty where it knows no syntax."""
-        language = language_for(request.path, request.language) if request.options.syntax else None
-        return stand_ins(text, regions, language, deadline) if language is not None else []
-
     def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:
         """The texts between the gaps of the open document, as the prior searches them.
 
@@ -287,10 +270,3 @@ _GENERATORS: dict[type[Task], Callable[[Engine, InfillRequest, str, float | None
     AnswerChat: Engine._chat,
     ChooseSnippets: Engine._snippets,
 }
-
-
-def _check(request: InfillRequest) -> None:
-    """Raise RequestError where the regions of a request or the number of its candidates are not possible."""
-    region_groups.check(request.regions, request.text.encode())
-    if not 1 <= request.candidates <= MAX_CANDIDATES:
-        raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")

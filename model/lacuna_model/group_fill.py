@@ -1,15 +1,16 @@
 """Fills one group of regions that share a window: lays out the context and runs the loop over its fills."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import Constraint, TokenText
+from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.names import NameJudge
@@ -19,7 +20,7 @@ from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill, shown
 from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, log_prob_of
 from lacuna_model.decode.known_first import KnownFirst
-from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded, opening, reader
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
@@ -29,8 +30,6 @@ T = TypeVar("T")
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
-# How likely the delivered text of a fill is right.
-Judge = Callable[[str, Fill], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +82,20 @@ def fill_group(
     named = bool(request.path or request.language)
     has_grammar = not named or language_for(request.path, request.language) is not None
     rules = [None] * len(regions) if written else [*region_groups.stop_rules(text, regions, has_grammar=has_grammar)]
-    indented = [
-        bool(rule) and region_groups.is_indented(text[: one.start], text[one.end :])
-        for one, rule in zip(regions, rules, strict=True)
-    ]
     any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
-    allowed = [
-        None if any_order else allowed_tokens(region, gap.prefix, tokenizer)
-        for region, gap in zip(regions, layout.gaps, strict=True)
+    empty = [
+        partial(
+            Fill,
+            gap,
+            most,
+            region.min_tokens + bool(gap.prefix),
+            rule,
+            None if any_order else allowed_tokens(region, gap.prefix, tokenizer),
+            indented=bool(rule) and region_groups.is_indented(text[: region.start], text[region.end :]),
+        )
+        for gap, region, most, rule in zip(layout.gaps, regions, room, rules, strict=True)
     ]
-    limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
+    limited = [replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
 
     def constraint(begins: Begins) -> Constraint:
         found = constraint_for(
@@ -109,19 +112,21 @@ def fill_group(
 
     def attempt(begins: Sequence[Begins]) -> Attempt:
         fills = [
-            Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, tokens, candidate, begin, deep)
+            fill(candidate=candidate, begin=begin)
             for candidate, beginning in enumerate(begins)
-            for gap, region, most, rule, tokens, begin, deep in zip(
-                layout.gaps, regions, room, rules, allowed, beginning, indented, strict=True
-            )
+            for fill, begin in zip(empty, beginning, strict=True)
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, [*map(constraint, begins)])
 
-    judged_alone = _in_open_delivery(gate, text, regions[0], tokenizer) if gate else _in_closed_delivery(tokenizer)
+    around = GapSurroundings(text, regions[0])
 
     def judge(delivered: str, fill: Fill) -> Judgement:
+        if gate is not None:
+            found = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
+        else:
+            found = Judgement(lines_right(delivered, fill, tokenizer))
         uses = names[fill.gap.index].uses(delivered) if names else None
-        return judged_alone(delivered, fill).knowing(delivered, uses or ())
+        return found.knowing(delivered, uses or ())
 
     language = language_for(request.path, request.language) if options.syntax else None
     for _ in scanning(text if checked is None else checked, regions, language):
@@ -137,15 +142,11 @@ def fill_group(
     )
     if not request.writes:
         return FilledGroup("ok", "", None, read)
-    end = yield from shown(
-        candidates.denoise(deadline),
-        lambda seen: msgspec.structs.replace(
-            seen, context_tokens=read.context_tokens, cached_tokens=read.cached_tokens
-        ),
-    )
+    context = {"context_tokens": read.context_tokens, "cached_tokens": read.cached_tokens}
+    end = yield from shown(candidates.denoise(deadline), lambda seen: replace(seen, **context))
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
-    stats = msgspec.structs.replace(
+    stats = replace(
         read,
         nfe=candidates.passes,
         steps=end.counts.steps,
@@ -169,32 +170,16 @@ def fill_group(
     )
 
 
-def _in_open_delivery(gate: Gate, text: bytes, region: Region, tokens: TokenText) -> Judge:
-    """Judges by a gate what is written in a region of a text."""
-    around = GapSurroundings.of(text, region)
-    return lambda delivered, fill: gate.judged(delivered, JudgedFill.of(fill, tokens), around)
-
-
-def _in_closed_delivery(tokens: TokenText) -> Judge:
-    """Judges by the probabilities of the tokens alone."""
-    return lambda delivered, fill: Judgement(
-        lines_right(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokens)
-    )
-
-
 def among(filling: Generator[Snapshot, None, T], before: tuple[str, ...], total: int) -> Generator[Snapshot, None, T]:
     """The same generator, whose snapshots show all ``total`` regions: ``before`` are the fills of the earlier ones."""
 
     def show(seen: Snapshot) -> Snapshot:
-        first, after = len(before), total - len(before) - len(seen.fills)
-        return msgspec.structs.replace(
-            seen,
-            fills=(*before, *seen.fills, *("",) * after),
-            slots=(*((),) * first, *seen.slots, *((),) * after),
-            written=(*before, *seen.written, *("",) * after) if seen.written else (),
-            confidence=(*((),) * first, *seen.confidence, *((),) * after) if seen.confidence else (),
-            words=(*((),) * first, *seen.words, *((),) * after) if seen.words else (),
-        )
+        after, shown_to_all = total - len(before) - len(seen.fills), dict[str, Any]()
+        for name, none in (("fills", ""), ("written", ""), ("slots", ()), ("confidence", ()), ("words", ())):
+            if own := getattr(seen, name):
+                first = before if none == "" else (none,) * len(before)
+                shown_to_all[name] = (*first, *own, *(none,) * after)
+        return replace(seen, **shown_to_all)
 
     return (yield from shown(filling, show))
 

@@ -5,16 +5,16 @@ Fill-in-the-middle models keep the context encoded for later requests, open diff
 
 import logging
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from lacuna_model.core.context import Layout, UpdateCounts
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.fill import Reader
 from lacuna_model.diffusion.blocks import BlockReader
-from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.reading import FullReader
+from lacuna_model.diffusion.reading import FullReader, LoadedDiffusion
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
@@ -55,65 +55,61 @@ class NoCache:
 Cache = NoCache | FimContext
 
 
-def load(
-    model: str,
-    *,
-    threads: int = 0,
-    device: str = "",
-    draft_model: str = AUTO,
-    backend: str = AUTO,
-    libllama: str = "",
-    keys_and_values: str = AUTO,
-) -> Loaded:
-    """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
+class ReadOptions(TypedDict, total=False):
+    """How a model is read.
 
     ``draft_model`` names a smaller model of the same tokens that drafts for it, NONE for no such model; AUTO takes the
     registry's small model where it is on this machine and suits. ``backend`` is the reader of a GGUF file, and
     ``libllama`` the library of the user's own that is to read it. ``keys_and_values`` EIGHT_BIT keeps these in 8 bit,
-    where our own layers fill gaps on a GPU; others have a form of their own, and a line of the log says so. Raises
-    ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the ``device`` is
-    missing or cannot do that, DeviceError.
+    where our own layers fill gaps on a GPU; others have a form of their own, and a line of the log says so.
     """
-    folder = models.folder(model)
-    how = ReadOptions(backend, threads, device, libllama, keys_and_values == EIGHT_BIT)
-    if folder is not None and not Checkpoint(folder).is_causal:
-        _leave_keys(how, model)
-        return load_checkpoint(folder, threads=threads, device=device)
-    place = folder or models.weights(model)
-    loaded = _loaded(place, model, how)
-    return replace(loaded, smaller=_smaller(loaded, draft_model, how))
 
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How a model is to be read, as :func:`load` takes it."""
-
-    backend: str
     threads: int
     device: str
+    draft_model: str
+    backend: str
     libllama: str
-    eight_bit_keys: bool
+    keys_and_values: str
+
+
+def load(model: str, **how: Unpack[ReadOptions]) -> Loaded:
+    """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
+
+    Raises ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the device is
+    missing or cannot do what is asked, DeviceError.
+    """
+    folder = models.folder(model)
+    if folder is not None and not Checkpoint(folder).is_causal:
+        _leave_keys(how, model)
+        return load_checkpoint(folder, threads=how.get("threads", 0), device=how.get("device", ""))
+    loaded = _loaded(folder or models.weights(model), model, how)
+    return replace(loaded, smaller=_smaller(loaded, how))
+
+
+def _has_small_keys(how: ReadOptions) -> bool:
+    return how.get("keys_and_values") == EIGHT_BIT
 
 
 def _leave_keys(how: ReadOptions, name: str) -> None:
-    if how.eight_bit_keys:
+    if _has_small_keys(how):
         log.warning("%s has keys and values of its own form, not in 8 bit", name)
 
 
 def _loaded(place: Path, name: str, how: ReadOptions, *, drafts: bool = False) -> LoadedFim:
     """A model that fills in the middle, by the reader that it needs; ours goes first for one that ``drafts``."""
-    if how.backend != LLAMA or drafts:
+    threads, backend = how.get("threads", 0), how.get("backend", AUTO)
+    if backend != LLAMA or drafts:
         try:
             return load_fim(
                 place,
                 name,
-                threads=how.threads,
-                device=how.device,
+                threads=threads,
+                device=how.get("device", ""),
                 drafts=drafts,
-                eight_bit_keys=how.eight_bit_keys,
+                eight_bit_keys=_has_small_keys(how),
             )
         except OtherKindError as error:
-            if how.backend == OWN or place.is_dir():
+            if backend == OWN or place.is_dir():
                 raise
             log.info("%s; libllama reads it", error)
     if place.is_dir():
@@ -121,26 +117,24 @@ def _loaded(place: Path, name: str, how: ReadOptions, *, drafts: bool = False) -
     _leave_keys(how, name)
     from lacuna_model.llama.loading import load_llama  # only where it is needed
 
-    return load_llama(place, name, threads=how.threads, libllama=how.libllama)
+    return load_llama(place, name, threads=threads, libllama=how.get("libllama", ""))
 
 
-def _smaller(loaded: LoadedFim, draft_model: str, how: ReadOptions) -> LoadedFim | None:
+def _smaller(loaded: LoadedFim, how: ReadOptions) -> LoadedFim | None:
     """The model that drafts for a loaded one, or None; raises WeightsError where a named one cannot."""
-    if draft_model == NONE:
-        return None
-    name = draft_model
-    if draft_model == AUTO:
+    name = how.get("draft_model", AUTO)
+    is_named = name != AUTO
+    if not is_named:
         small = models.drafting(loaded.config.num_weights)
-        if small is None or models.state(small)[0] != "ready":
-            return None
-        name = small.name
+        name = small.name if small is not None and models.state(small)[0] == "ready" else NONE
+    if name == NONE:
+        return None
     try:
-        place = models.folder(name) or models.weights(name)
-        smaller = _loaded(place, name, how, drafts=True)
+        smaller = _loaded(models.folder(name) or models.weights(name), name, how, drafts=True)
         if not can_draft(smaller, loaded):
             raise WeightsError(f"{name} has other tokens than {loaded.name}, so it cannot draft for it")
     except (WeightsError, MemoryError) as error:
-        if draft_model != AUTO:
+        if is_named:
             raise
         log.warning("no smaller model drafts: %s", error)
         return None
@@ -171,13 +165,7 @@ def new_cache(model: Loaded) -> Cache:
         return NoCache()
     smaller = new_cache(model.smaller) if model.smaller is not None else None
     assert smaller is None or isinstance(smaller, FimContext)
-    return FimContext(
-        model.tracks(model.costs),
-        model.tokenizer,
-        model.fim,
-        pieces=model.pieces,
-        smaller=smaller,
-    )
+    return FimContext(model.tracks(model.costs), model.tokenizer, model.fim, pieces=model.pieces, smaller=smaller)
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
@@ -197,14 +185,8 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
     own = model.transformer.masks if options.drafter and model.smaller is None else None
-    drafts = Drafts(
-        layout,
-        known if options.prior else (),
-        model.costs,
-        model.rates,
-        model.tokenizer.special_ids,
-        0 if own is None else own.most,
-    )
+    segments, most = known if options.prior else (), 0 if own is None else own.most
+    drafts = Drafts(layout, segments, model.costs, model.rates, model.tokenizer.special_ids, most)
     helps = options.drafter and layout.header is None and model.smaller is not None
     smaller = DraftModel(model, cache, fill_opening(model.fim, layout)) if helps else None
     return FimReader(model, cache, drafts, layout, options, smaller)

@@ -33,13 +33,13 @@ SHARE_OF_NEAREST = 1 / 8
 CACHE_BYTES = 256 * 1024 * 1024
 
 
+@dataclass(eq=False)
 class DocumentSession:
-    """The state of one document: its window, the keys and values of its context, and the ``opening`` of its prompt."""
+    """The state of one document: the keys and values of its context, its window, and the ``opening`` of its prompt."""
 
-    def __init__(self, cache: Cache, window: WindowChooser) -> None:
-        self.window = window
-        self.cache = cache
-        self.opening: tuple[int, ...] = ()
+    cache: Cache
+    window: WindowChooser
+    opening: tuple[int, ...] = ()
 
 
 # The layout of a fill in a context: with the request's snippets, or the text alone.
@@ -129,7 +129,11 @@ class Tiers:
                 yield Tier(self._model, session)
                 return
             layout = lay(session, True)
-            tiers = [Tier(self._model, session), *self._beside(session, session.cache.missing(layout))]
+            tiers = [Tier(self._model, session)]
+            if self._smaller is not None:  # with the context that it has to draft
+                assert session.cache.smaller is not None
+                drafting = DocumentSession(session.cache.smaller, session.window)
+                tiers.append(Tier(self._smaller, drafting, unread=session.cache.missing(layout)))
             times = [_predicted_ms(tier, layout) for tier in tiers]
             in_time = next((tier for tier, ms in zip(tiers, times, strict=True) if ms <= due_ms), None)
             if in_time is not None:
@@ -148,14 +152,6 @@ class Tiers:
         if self._num_fills % TELLING_FILLS == 0 or (self._num_fills == FIRST_TELLING_FILLS and line_ms() is None):
             taken = sum(map(self._model.costs.ms, LINE_ROWS))
             measuring.correct(taken, self._model.config.num_weights)
-
-    def _beside(self, session: DocumentSession, unread: int) -> list[Tier]:
-        """The tier of the model that drafts, with the context that it has for that; none where it cannot answer."""
-        if self._smaller is None:
-            return []
-        assert isinstance(session.cache, FimContext)
-        assert session.cache.smaller is not None
-        return [Tier(self._smaller, DocumentSession(session.cache.smaller, session.window), unread=unread)]
 
 
 def _predicted_ms(tier: Tier, layout: Layout) -> float:

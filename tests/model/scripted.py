@@ -1,11 +1,11 @@
 """A fake model that writes given texts and a fake constraint with a given rule, for tests of the loop around them."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained, Verdict
-from lacuna_model.decode.fill import Drafted, Fill
+from lacuna_model.decode.fill import Fill, Reader
 from lacuna_model.tokenizer import Tokenizer
 
 SECOND = 3  # the second candidate of every place
@@ -17,7 +17,7 @@ def sure(tokens: Sequence[int]) -> Run:
     return Run(ids, np.log(np.array([[0.95, 0.04]] * len(tokens), dtype=np.float32)).reshape(len(tokens), 2))
 
 
-class Scripted:
+class Scripted(Reader):
     """Writes one text for each gap, then its end token: ``rows`` tokens of each in a pass. Counts its passes."""
 
     def __init__(self, tokenizer: Tokenizer, *texts: str, rows: int = 1) -> None:
@@ -31,9 +31,6 @@ class Scripted:
         yield from ()
         self.announced = True
 
-    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
-        return ()
-
     def withdraw(self) -> None:
         self.announced = False
 
@@ -46,10 +43,6 @@ class Scripted:
     def _run(self, fill: Fill, wanted: Sequence[int]) -> Run:
         first = len(fill.tokens)
         return sure(wanted[first : min(first + self.rows, fill.most)])
-
-    def drafted(self, fill: Fill) -> list[Drafted]:
-        """Nothing: no pass verifies a draft."""
-        return []
 
 
 class Strict(Unconstrained):

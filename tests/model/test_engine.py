@@ -159,10 +159,14 @@ def test_a_fill_that_runs_into_its_budget_ends_with_a_whole_line(engine: Engine,
         ("def f(x):\n<<fill>>    return x\n", "    x = 1\n    return x\n", "    x = 1\n"),
         ("print(<<fill>>)\n", "x)\n", "x"),
         ("def f(x):\n    <<fill>>\n", "x = 1\nprint(f)\n", "x = 1"),
+        ("def f(x):\r\n<<fill>>    return x\r\n", "    x = 1", "    x = 1\r\n"),
+        ("def f(x):\r\n<<fill>>    return x\r\n", "", ""),
     ],
-    ids=["next-line", "whole-line", "closing-bracket", "leaves-block"],
+    ids=["next-line", "whole-line", "closing-bracket", "leaves-block", "newline-of-the-file", "nothing"],
 )
-def test_no_suffix_is_repeated(engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str) -> None:
+def test_a_fill_repeats_no_suffix_and_ends_its_lines(
+    engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str
+) -> None:
     script.script = (wanted,)
     result = engine.fill(request(text, max_tokens=60))
     assert result.fills == (fill,)
@@ -180,6 +184,7 @@ def test_no_suffix_is_repeated(engine: Engine, script: type[ScriptedModel], text
         ("a.js", "const a = `${<<fill>>}!`;\n", "user.name}!`;\n", "user.name"),
         ("a.go", "package a\n\nfunc f() {\n\tprintln(<<fill>>)\n}\n", '"b", g())\n', '"b", g()'),
         ("a.rs", 'fn main() {\n    println!("{}", <<fill>>);\n}\n', "v[0]);\n}\n", "v[0]"),
+        ("a.json", '{"name": "<<fill>>", "age": 3}\n', 'John", "year": 25}\n', "John"),
     ],
 )
 def test_a_fill_whose_last_token_goes_on_into_the_suffix_is_kept_whole(
@@ -188,23 +193,6 @@ def test_a_fill_whose_last_token_goes_on_into_the_suffix_is_kept_whole(
     script.script = (wanted,)
     asked = request(text, path=path, options=DecodeOptions(), single_line=line, max_tokens=40)
     assert engine.fill(asked).fills == (fill,)
-
-
-def test_a_refused_token_that_begins_the_suffix_ends_the_fill(engine: Engine, script: type[ScriptedModel]) -> None:
-    script.script = ('John", "year": 25}\n',)
-    text = '{"name": "<<fill>>", "age": 3}\n'
-    asked = request(text, path="a.json", options=DecodeOptions(), single_line=True, max_tokens=40)
-    assert engine.fill(asked).fills == ("John",)
-
-
-@pytest.mark.parametrize(("script_line", "fill"), [("    x = 1", "    x = 1\r\n"), ("", "")])
-def test_a_fill_of_complete_lines_ends_with_the_newline_of_the_file(
-    engine: Engine, script: type[ScriptedModel], script_line: str, fill: str
-) -> None:
-    script.script = (script_line,)
-    text = "def f(x):\r\n<<fill>>    return x\r\n"
-    result = engine.fill(request(text))
-    assert result.fills == (fill,)
 
 
 @pytest.mark.parametrize("before", ["", "x = va", "x = \U0001f600", "s = 'caf\u00e9", "a\r\n", "    ", "x = '\u6771"])

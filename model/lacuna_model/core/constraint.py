@@ -98,17 +98,14 @@ class ConstraintStats:
 
 
 class Constraint(Protocol):
-    """Decides what the gaps of a text may hold, so that the complete fills satisfy it."""
+    """Decides what the gaps of a text may hold, so that the complete fills satisfy it.
 
-    @property
-    def stats(self) -> ConstraintStats:
-        """The counts of this fill's checks so far."""
-        ...
+    ``stats`` are the counts of its checks so far. ``active`` says whether anything is checked at all: files in an
+    unknown language are filled unconstrained and reported so.
+    """
 
-    @property
-    def active(self) -> bool:
-        """Whether anything is checked at all; files in an unknown language are filled unconstrained and reported so."""
-        ...
+    stats: ConstraintStats
+    active: bool
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """What becomes of the fill of a gap, behind whose tokens a model has read a run; ``fills`` are all gaps'."""

@@ -195,9 +195,14 @@ class WindowChooser:
 
     def before(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
         """The end of ``text`` that the model reads; it begins where it began last time if that still fits."""
-        budget = self._options.before
-        start = self._find(text)
-        if start >= 0 and len(text) - start <= self._reach:
+        budget, start = self._options.before, self._start
+        reach = budget * 4 // 3 * BYTES_PER_TOKEN
+        if not self._signature or not text.startswith(self._signature, start):
+            # Edits have moved the window's first line. A short signature may occur anywhere. Of a long one the first
+            # occurrence in reach counts, since lines may repeat.
+            is_long = len(self._signature) >= SIGNATURE_BYTES
+            start = text.find(self._signature, max(0, len(text) - reach)) if is_long else -1
+        if start >= 0 and len(text) - start <= reach:
             count = len(tokenizer.encode(_characters(text[start:]).decode()))
             if count * 3 <= budget * 4 and (count * 2 >= budget or start == 0):
                 self._start = start
@@ -206,20 +211,6 @@ class WindowChooser:
         self._start = len(text) - len(kept)
         self._signature = kept[:SIGNATURE_BYTES]
         return kept
-
-    @property
-    def _reach(self) -> int:
-        return self._options.before * 4 // 3 * BYTES_PER_TOKEN
-
-    def _find(self, text: bytes) -> int:
-        """The offset of the window's first line now: unchanged, or moved by edits; -1 where it is not found."""
-        if self._signature and text.startswith(self._signature, self._start):
-            return self._start
-        # A short signature may occur anywhere. Of a long one the first occurrence in reach counts, since lines may
-        # repeat.
-        if len(self._signature) < SIGNATURE_BYTES:
-            return -1
-        return text.find(self._signature, max(0, len(text) - self._reach))
 
     def after(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
         """The beginning of ``text`` that the model reads; it does not depend on the text before the gap."""

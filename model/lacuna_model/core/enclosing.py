@@ -60,7 +60,7 @@ class EnclosingDefinitions:
         start = before.rfind("\n") + 1
         head, above = before[start:], last_written(before[:start])
         if not head:  # whole lines: the gap lies where the line above does, or in the block that it opens
-            head = indentation(above) + " " * opens(above) + "x"
+            head = indentation(above) + " " * above.rstrip().endswith((":", "{", "(", "[")) + "x"
         least, found = column(head), [column(head)] * defines(head.strip())
         for line in lines_up(before, start - 1):
             if line.strip() and column(line) < least and not _END.match(line.strip()):
@@ -81,15 +81,12 @@ class EnclosingDefinitions:
         if not text or not self.headers or column(line) > self.headers[-1]:
             return None
         if _END.match(text):
-            return "before" if self._goes_on else "behind"
+            below = self.below  # goes on in the innermost definition, or begins with its last line
+            goes_on = bool(below) and (column(below) > self.headers[-1] or bool(_END.match(below.strip())))
+            return "before" if goes_on else "behind"
         if text[0] in ")]}{":
             return None
         return "before" if column(line) <= self.headers[0] or defines(text) or _ABOVE.match(text) else None
-
-    @property
-    def _goes_on(self) -> bool:
-        """Whether the text below goes on in the innermost definition, or begins with its last line."""
-        return bool(self.below) and (column(self.below) > self.headers[-1] or bool(_END.match(self.below.strip())))
 
 
 def column(line: str) -> int:
@@ -100,11 +97,6 @@ def column(line: str) -> int:
 def defines(text: str) -> bool:
     """Return whether a line, without its indentation, begins a definition."""
     return len(text) <= LONGEST and _DEFINITION.match(text) is not None
-
-
-def opens(line: str) -> bool:
-    """Return whether a line opens a block."""
-    return line.rstrip().endswith((":", "{", "(", "["))
 
 
 QUOTES = "\"'`"

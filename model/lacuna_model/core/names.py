@@ -1,9 +1,8 @@
 """What is known of the names that a fill uses."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
 # Where a name is declared. ``declared``: in the file, outside of the gap. ``project``: by another file of the project.
 # ``package``: by a package that the file imports. ``nowhere``: a plain name that nobody declares, or a member that a
@@ -24,33 +23,6 @@ class NameUse:
     kind: NameKind
     end: int
     is_instead: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NameEvidence:
-    """How many of the names that a fill uses are known, by their kinds, and which ones are ``unknown``."""
-
-    declared: int = 0
-    imported: int = 0
-    builtin: int = 0
-    project: int = 0
-    package: int = 0
-    nowhere: int = 0
-    members: int = 0
-    unknown: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, uses: Iterable[NameUse]) -> Self:
-        """The evidence of some uses, such as those of a fill that end before a byte."""
-        every = list(uses)
-        counts = Counter[str](one.kind for one in every)
-        return cls(**counts, unknown=tuple(one.name for one in every if one.kind in UNKNOWN))
-
-    @property
-    def total(self) -> int:
-        """The number of names."""
-        known = self.declared + self.imported + self.builtin + self.project + self.package
-        return known + self.nowhere + self.members
 
 
 class NameJudge(Protocol):

@@ -192,11 +192,8 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def of_diffusion(self) -> list[str]:
         """The given options that only a diffusion checkpoint has."""
-        names = ("schedule", "steps", "entropy_bound", "confidence")
-        return [name for name in names if getattr(self, name) != getattr(_DEFAULTS, name)]
-
-
-_DEFAULTS = DecodeOptions()
+        names, usual = ("schedule", "steps", "entropy_bound", "confidence"), DecodeOptions()
+        return [name for name in names if getattr(self, name) != getattr(usual, name)]
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,15 @@ from itertools import accumulate
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region, with_fills
+from lacuna_model.core.params import (
+    MAX_CANDIDATES,
+    AnswerChat,
+    EditLines,
+    FollowChanges,
+    InfillRequest,
+    Region,
+    with_fills,
+)
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 from lacuna_model.text.lines import indentation, within_character
 
@@ -83,6 +91,8 @@ def texts_beside(request: InfillRequest) -> list[str]:
 
 def check_beside(request: InfillRequest) -> None:
     """Raise RequestError where what a request holds beside its document would take long to read, or cannot be kept."""
+    if not 1 <= request.candidates <= MAX_CANDIDATES:
+        raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
     if isinstance(request.task, EditLines):
         EditLines.by(request.task.instruction)
     texts = texts_beside(request)
@@ -196,4 +206,4 @@ def stop_rules(text: bytes, regions: Sequence[Region], *, has_grammar: bool = Tr
         until = len(text[region.end : following[0].start].decode()) if following else None
         limit = LineLimit.of(region, after)
         shown = after.decode(errors="ignore")  # it may end within a character
-        yield StopRule.between(before.decode(errors="ignore"), shown, until, limit, has_grammar=has_grammar)
+        yield StopRule(before.decode(errors="ignore"), shown, until, limit, has_grammar=has_grammar)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Self
 
@@ -16,7 +16,6 @@ _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 LEAST_PART = 4
 # A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
 LEAST_REPEAT = 3
-NO_DEFINITIONS = EnclosingDefinitions()
 # What ends a line that opens a block of lines, and any whose statement goes on in the next one.
 _OPENS = (":", "then", "do", "else")
 _GOES_ON = (*"([{,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", *_OPENS)
@@ -63,40 +62,6 @@ class LineLimit:
         return kept + b"\n" if self.keeps_newline else kept.removesuffix(b"\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Ends a fill of a text that no grammar reads with its line, if it begins within one, else with its paragraph.
-
-    Such texts are settings of unknown formats, prose, lists of names. A fill ends before a fence and before a line that
-    stands in the text already (``above``). ``in_line`` says that text stands before the gap on its line.
-    """
-
-    above: frozenset[str]
-    in_line: bool
-
-    @classmethod
-    def after(cls, before: str) -> Self:
-        """The rule for a gap after a text."""
-        *lines, head = before.split("\n")
-        return cls(frozenset(line.strip() for line in lines if line.strip()), bool(head.strip()))
-
-    def end(self, text: str, *, final: bool) -> int | None:
-        """How many characters of a growing text belong to the fill; None while it may go on. ``final``: it is whole."""
-        lines, position, written = text.split("\n"), 0, False
-        for index, line in enumerate(lines):
-            complete = final or index < len(lines) - 1
-            if self.in_line and index == 0:
-                return len(line.removesuffix("\r")) if complete else None
-            known = complete and line.strip() in self.above
-            ends = complete and written and not line.strip()
-            if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
-                return position
-            written = written or bool(line.strip())
-            position += len(line) + 1
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class StopRule:
     """Finds the end of a fill in a growing text: all rules about where a fill ends, for every caller.
 
@@ -106,7 +71,7 @@ class StopRule:
     - where the model repeats ``resumes``, the first non-blank line of the text after the gap;
     - where it closes the bracket or quote that the rest of the gap's line closes (``tail``);
     - where it leaves the indented block that the gap lies in (``in_block``), or the ``definitions`` around the gap;
-    - with its line or ``paragraph`` where no grammar reads the text;
+    - with its line, or its paragraph, where no grammar reads the text (``lines_above`` are those that it has);
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
     - with its statement, where that stands ``alone`` (before a blank line, or at the end of the text), and before a
@@ -119,65 +84,44 @@ class StopRule:
     so its fill may also stand behind the definition. Lines may end with ``\\r\\n``, here and in a fill.
     """
 
-    head: str
-    resumes: str
-    mid_line: bool
-    in_block: bool
-    newline_follows: bool
-    broken: bool = False
-    limit: LineLimit | None = None
-    definitions: EnclosingDefinitions = NO_DEFINITIONS
-    tail: Tail | None = None
-    loose: bool = False
-    paragraph: Paragraph | None = None
-    below: frozenset[str] = frozenset()
-    alone: bool = False
-    comments: bool = False
-
-    @classmethod
-    def between(
-        cls,
+    def __init__(
+        self,
         before: str,
         after: str,
         until: int | None = None,
         limit: LineLimit | None = None,
         *,
         has_grammar: bool = True,
-    ) -> Self:
+    ) -> None:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
         until = None if until is None else len(with_feeds(after[:until]))
         before, after = with_feeds(before), with_feeds(after)
-        above_head, _, head = before.rpartition("\n")
-        first = first_written(after)
-        part = after[:until].lstrip("\n")
-        broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
-        resumes = (part if broken else first).rstrip()
+        above_head, _, self.head = before.rpartition("\n")
+        head, first, part = self.head.strip(), first_written(after), after[:until].lstrip("\n")
+        self.limit = limit
+        self.broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
+        self.resumes = (part if self.broken else first).rstrip()
+        self.newline_follows = after[:1] == "\n"
         above = last_written(before)
         in_block = above[:1].isspace() or above.rstrip().endswith(":")
-        newline_follows = after[:1] == "\n"
-        opens_line = not after or newline_follows
-        mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
-        below = after.partition("\n")[2] if mid_line else after
-        next_line = first_written(below) or " "
-        ends_text = not after.strip() and bool(head.strip()) and not defines(head.strip())
-        alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(head)))
-        definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
-        return cls(
-            head,
-            resumes,
-            mid_line,
-            in_block and (next_line[0].isspace() or definitions.headers[:1] == (0,)),
-            newline_follows,
-            broken,
-            limit,
-            definitions,
-            Tail.of(head, after[:until].partition("\n")[0], gap_follows=bool(until) and "\n" not in after[:until]),
-            not head and not above_head.rpartition("\n")[2].strip(),
-            None if has_grammar else Paragraph.after(before),
-            _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),
-            alone,
-            alone and any(map(_has_comment, above_head.rsplit("\n", LINES_ABOVE)[-LINES_ABOVE:])),
+        self.mid_line = (
+            bool(self.resumes)
+            and not self.newline_follows
+            and (bool(head) or (in_block and not self.resumes[0].isspace()))
         )
+        below = after.partition("\n")[2] if self.mid_line else after
+        self.definitions = EnclosingDefinitions.around(before, after if self.newline_follows else "\n" + below)
+        next_line = first_written(below) or " "
+        self.in_block = in_block and (next_line[0].isspace() or self.definitions.headers[:1] == (0,))
+        gap_follows = bool(until) and "\n" not in after[:until]
+        self.tail = Tail.of(self.head, after[:until].partition("\n")[0], gap_follows=gap_follows)
+        self.loose = not self.head and not above_head.rpartition("\n")[2].strip()
+        lines_above = frozenset(line.strip() for line in above_head.split("\n") if line.strip())
+        self.lines_above = None if has_grammar else lines_above
+        self.below = _lines_below(self.head, after[:until]) if not until and not self.mid_line else frozenset[str]()
+        ends_text = not after.strip() and bool(head) and not defines(head)
+        self.alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(self.head)))
+        self.comments = self.alone and any(map(_has_comment, above_head.rsplit("\n", LINES_ABOVE)[-LINES_ABOVE:]))
 
     def end(self, text: str, *, final: bool) -> str | None:
         """The fill where ``text`` has reached its end, else None; ``final``: no more text follows."""
@@ -192,18 +136,24 @@ class StopRule:
         if kept != text:
             yield from self.ends(kept, final=True)
             return
-        paragraph = self.paragraph.end(text, final=final) if self.paragraph else None
+        paragraph = self._paragraph_end(text, final=final)
         if paragraph is not None and (paragraph < len(text) or not final):
             yield self._last_line_closed(_ended(text[:paragraph]))
             return
+        definitions, in_block, begun = self.definitions, self.in_block, first_written(text)
+        if self.loose and begun:  # the first line tells where the fill stands
+            definitions, in_block = definitions.over(begun), in_block and begun[0].isspace()
         position, lines = 0, text.split("\n")
         statements = self._statements(lines, final=final)
-        around = self._around(next((line for line in lines if line.strip()), ""))
         for index, line in enumerate(lines):
-            whole = self.head + line if index == 0 else line
+            whole = line if index else self.head + line
             complete = index < len(lines) - 1 or final
-            if index or not self.head:
-                yield from around._left(text, position, complete=complete)
+            if index or not self.head:  # what defines something is known once the line is complete
+                leaving = definitions.left_by(line) if complete else None
+                if leaving == "behind":
+                    yield self._last_line_closed(text[: position + len(line) + 1])
+                elif leaving or (in_block and _is_at_edge(line)):
+                    yield self._last_line_closed(_ended(text[:position]))
             if complete or self._is_passed(line):
                 length = self._own_length(line.rstrip(), whole.rstrip())
                 if length is not None:
@@ -222,6 +172,27 @@ class StopRule:
             yield text[:once].rstrip(" \t\r,")
         if final:
             yield text
+
+    def _paragraph_end(self, text: str, *, final: bool) -> int | None:
+        """How many characters of a growing text are its line or paragraph; None while it may go on, or has a grammar.
+
+        Such texts are settings of unknown formats, prose, lists of names. A fill that begins within a line ends with
+        it, any other one with its paragraph, and before a fence or a line that stands in the text already.
+        """
+        if self.lines_above is None:
+            return None
+        lines, position, written = text.split("\n"), 0, False
+        if self.head.strip():
+            return len(lines[0].removesuffix("\r")) if final or len(lines) > 1 else None
+        for index, line in enumerate(lines):
+            complete = final or index < len(lines) - 1
+            known = complete and line.strip() in self.lines_above
+            ends = complete and written and not line.strip()
+            if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
+                return position
+            written = written or bool(line.strip())
+            position += len(line) + 1
+        return None
 
     def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
         """By the lines that end a statement, how many characters of the fill that leaves, without a comment behind it.
@@ -242,25 +213,6 @@ class StopRule:
             position += len(whole) + 1
         return found
 
-    def _around(self, begun: str) -> Self:
-        """The rule, given the first line of the fill, which tells where a ``loose`` fill stands."""
-        if not self.loose or not begun:
-            return self
-        in_block = self.in_block and begun[0].isspace()
-        return replace(self, definitions=self.definitions.over(begun), in_block=in_block)
-
-    def _left(self, text: str, position: int, *, complete: bool) -> Iterator[str]:
-        """The end of a fill whose line at a position leaves the block of the gap, or its definitions.
-
-        What defines something is known once the line is complete.
-        """
-        line = text[position:].partition("\n")[0]
-        leaving = self.definitions.left_by(line) if complete else None
-        if leaving == "behind":
-            yield self._last_line_closed(text[: position + len(line) + 1])
-        elif leaving or (self.in_block and _is_at_edge(line)):
-            yield self._last_line_closed(_ended(text[:position]))
-
     def whole(self, text: str) -> Iterator[str]:
         """What a fill that has run into its budget may be: its lines up to one that leaves no bracket open.
 
@@ -278,32 +230,31 @@ class StopRule:
         return _ended(text, keeps_newline=False) if self.newline_follows else text
 
     def _own_length(self, line: str, whole: str) -> int | None:
-        """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
-        if not self.resumes:
+        """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None.
+
+        At the end of a line it may also close a bracket of the fill, and be no repeat of the suffix: such is the end of
+        ``bar()`` between ``foo(`` and ``)``. ``whole`` is the line with the text before the gap.
+        """
+        rest = self.resumes
+        if not rest:
             return None
-        if self.mid_line and self.broken:
-            return line.find(self.resumes) if self.resumes in line else None
-        if self.mid_line:
-            at_end = line.endswith(self.resumes)
-            if not at_end and not self._is_passed(line):
-                return None
-            place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
-            may_close = self.tail is not None and self.tail.may_close and self.tail.again(line) is None
-            return None if may_close or self._closes(line, place, whole) else place
-        return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
+        if not self.mid_line:
+            return 0 if whole == rest or (self.broken and whole.startswith(rest)) else None
+        place = line.find(rest)
+        if self.broken:
+            return place if place >= 0 else None
+        if line.endswith(rest):
+            place = len(line) - len(rest)
+        elif not self._is_passed(line):
+            return None
+        head, own = whole[: len(whole) - len(line)], line[:place]
+        closes = depth(own) > 0 and abs(depth(head + own + rest)) > abs(depth(whole + rest))
+        may_close = self.tail is not None and self.tail.may_close and self.tail.again(line) is None
+        return None if may_close or closes else place
 
     def _is_passed(self, line: str) -> bool:
         """Whether a line has the rest of the gap's line, and goes on behind it."""
         return self.mid_line and len(self.resumes) >= LEAST_REPEAT and self.resumes in line[: len(line) - 1]
-
-    def _closes(self, line: str, place: int, whole: str) -> bool:
-        """Whether ``resumes`` at a ``place`` of a line closes a bracket of the fill, and is no repeat of the suffix.
-
-        Such is the end of ``bar()`` between ``foo(`` and ``)``. ``whole`` is the line with the text before the gap.
-        """
-        head, own = whole[: len(whole) - len(line)], line[:place]
-        cut, uncut = depth(head + own + self.resumes), depth(whole + self.resumes)
-        return depth(own) > 0 and abs(cut) > abs(uncut)
 
 
 def first_round(text: str) -> int | None:
@@ -333,16 +284,13 @@ def _ends_with(line: str, marks: Sequence[str]) -> bool:
 
 def _without_comment(line: str) -> str:
     """A line without the comment behind its code."""
-    whole = (match.start() for match in _COMMENT.finditer(line) if not _in_quotes(line[: match.start()]))
-    return line[: next(whole, len(line))]
+    places = (match.start() for match in _COMMENT.finditer(line))
+    outside = (place for place in places if not any(line.count(quote, 0, place) % 2 for quote in QUOTES))
+    return line[: next(outside, len(line))]
 
 
 def _has_comment(line: str) -> bool:
-    return bool(_without_comment(line).strip()) and _without_comment(line) != line
-
-
-def _in_quotes(text: str) -> bool:
-    return any(text.count(quote) % 2 for quote in QUOTES)
+    return _without_comment(line) not in (line, "")
 
 
 def _lines_below(head: str, after: str) -> frozenset[str]:

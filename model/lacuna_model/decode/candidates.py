@@ -7,7 +7,7 @@ followed by the forks with the likeliest such tokens; one with fewer unknown nam
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from msgspec.structs import replace as replace_fields
 
@@ -71,8 +71,7 @@ class Candidates:
     def checks(self) -> ConstraintStats:
         """The summed counters of all constraints."""
         every = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
-        names = [field.name for field in fields(ConstraintStats)]
-        return ConstraintStats(*(sum(getattr(one, name) for one in every) for name in names))
+        return ConstraintStats(sum(one.vetoes for one in every), sum(one.deferrals for one in every))
 
     @property
     def constrained(self) -> bool:
@@ -105,7 +104,8 @@ class Candidates:
             and self._goes_on(verdict.fills, begin)
         ]
         if own:
-            self.found = sorted(dict.fromkeys([*self.found, *own]), key=self._num_unknown)[: self._wanted]
+            unknown = {fills: sum(one.unknown for one in self.judgements[fills]) for fills in [*self.found, *own]}
+            self.found = sorted(unknown, key=unknown.__getitem__)[: self._wanted]
             end = LoopEnd("ok", Verdict("ok", self.found[0]), end.counts)
         return end
 
@@ -118,22 +118,13 @@ class Candidates:
                 return begin[-1] == eog or not same.startswith(fill.encode())
         return True
 
-    def _num_unknown(self, fills: Fills) -> int:
-        return sum(one.unknown for one in self.judgements[fills])
-
     def _judged(self, texts: Fills, fills: Sequence[Fill], candidate: int) -> tuple[Judgement, ...]:
         own = (fill for fill in fills if fill.candidate == candidate)
         return tuple(map(self._judge, texts, own))
 
     def _run_loop(self, attempt: Attempt, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
-        loop = denoise(
-            attempt.reader,
-            attempt.fills,
-            attempt.constraints,
-            self._tokens,
-            deadline=deadline,
-        )
+        loop = denoise(attempt.reader, attempt.fills, attempt.constraints, self._tokens, deadline=deadline)
         left = self._shown
 
         def show(seen: Snapshot) -> Snapshot:
@@ -141,7 +132,7 @@ class Candidates:
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
             checks = self.checks
             written = tuple(fill.text(self._tokens) or "" for fill in self._attempts[0].fills)
-            lines = tuple(map(_whole_lines, written))
+            lines = tuple(text[: text.rfind("\n") + 1] for text in written)
             if lines != self._lines:
                 self._lines, self._of_lines = lines, self._judged(lines, self._attempts[0].fills, 0)
             return replace_fields(
@@ -177,8 +168,3 @@ def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list
         if gap_to_best < within and place < len(whole[gap])  # a stop rule may have cut it off
     )
     return [[*whole[:gap], [*whole[gap][:place], token], *whole[gap + 1 :]] for _, gap, place, token in rivals[:count]]
-
-
-def _whole_lines(text: str) -> str:
-    """The text up to its last newline; "" without one."""
-    return text[: text.rfind("\n") + 1]

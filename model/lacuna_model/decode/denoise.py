@@ -48,8 +48,6 @@ def denoise(
 
 @dataclass(slots=True)
 class _Loop:
-    """One run of the loop; it leaves an announced pass announced."""
-
     reader: Reader
     fills: Sequence[Fill]
     constraints: Sequence[Constraint]
@@ -104,12 +102,11 @@ class _Loop:
         """Take what the constraint admits of the runs that a pass has read."""
         began = time.monotonic()
         for fill, run in zip(self.fills, runs, strict=True):
-            if run is None or not fill.is_open:
-                continue
-            if time.monotonic() - began > STEP_SECONDS:
-                yield self._snapshot()
-                began = time.monotonic()
-            self._take_run(fill, run)
+            if run is not None and fill.is_open:
+                if time.monotonic() - began > STEP_SECONDS:
+                    yield self._snapshot()
+                    began = time.monotonic()
+                self._take_run(fill, run)
 
     def _take_run(self, fill: Fill, run: Run) -> None:
         """Take what holds of a run, line by line, up to where a stop rule may end the fill."""
@@ -124,23 +121,16 @@ class _Loop:
                 and not fill.ends(self.tokens, read[place : stop + 1])
             ):
                 stop += 1
-            whole = len(fill.tokens) + stop - place
-            taken = self._ask(fill, run.part(place, stop))
-            if taken != Taken(whole):
-                if not self._end_by_rule(fill, None) and taken.stuck:
-                    fill.status = FillStatus.STUCK
-                return
-            if self._is_late():
+            whole, part = Taken(len(fill.tokens) + stop - place), run.part(place, stop)
+            constraint, written = self.constraints[fill.candidate], self._written(fill.candidate)
+            with self.counts.waiting():
+                taken = constraint.take(fill.gap.index, written, part)
+            fill.apply(taken, part, self.tokens.eog_id)
+            if taken != whole and not self._end_by_rule(fill, run.part(0, 0)) and taken.stuck:
+                fill.status = FillStatus.STUCK
+            if taken != whole or self._is_late():
                 return
             place = stop
-
-    def _ask(self, fill: Fill, run: Run) -> Taken:
-        """Ask the constraint once what becomes of a fill and a run behind it, and let it become that."""
-        constraint, written = self.constraints[fill.candidate], self._written(fill.candidate)
-        with self.counts.waiting():
-            taken = constraint.take(fill.gap.index, written, run)
-        fill.apply(taken, run, self.tokens.eog_id)
-        return taken
 
     def _give_up(self) -> None:
         """Leave the fills of candidates to the verdict where no token may follow in one of them."""
@@ -149,19 +139,17 @@ class _Loop:
             if fill.candidate in stuck and fill.is_open:
                 fill.status = FillStatus.STUCK
 
-    def _end_by_rule(self, fill: Fill, coming: Run | None) -> bool:
+    def _end_by_rule(self, fill: Fill, coming: Run) -> bool:
         """End a fill where its stop rule does, at the latest within the ``coming`` tokens; return whether it did.
 
         A token may hold the end of the fill and the beginning of the suffix: ``!")`` where ``")`` follows the gap. The
         rule ends the fill between them if the constraint confirms it; else where it would end next.
         """
-        read = coming.tokens if coming is not None else []
-        for tokens in fill.ends(self.tokens, read):
+        for tokens in fill.ends(self.tokens, coming.tokens):
             if self._may_end(fill, tokens):
                 first = len(fill.tokens)
-                for place, token in enumerate(read):
-                    assert coming is not None
-                    fill.remember(first + place, token, coming, first)
+                for place, token in enumerate(coming.tokens, first):
+                    fill.remember(place, token, coming, first)
                 fill.end_with(tokens)
                 return True
         return False

@@ -15,7 +15,6 @@ from typing import Self
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
-from lacuna_model.text.lines import OPENS_BLOCK
 
 # What is read of the text on each side of a gap, in bytes.
 NEAR = 6000
@@ -29,16 +28,8 @@ UNSURE = -0.7
 _NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 _COMMENTS = ("#", "//", "*", "/*", '"""', "--")
-# Groups of characters before a gap and at the end of a beginning.
-_GROUPS = {
-    "dot": ".",
-    "opener": "([{",
-    "separator": ",;",
-    "operator": "=<>!+-*/%&|^~?:",
-    "quote": "\"'`",
-    "closer": ")]}",
-}
-_GROUP_OF = {character: name for name, group in _GROUPS.items() for character in group}
+# Groups of characters at the end of a beginning.
+_GROUPS = {"dot": ".", "opener": "([{", "operator": "=<>!+-*/%&|^~?:", "quote": "\"'`", "closer": ")]}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,47 +87,29 @@ def beginnings(fill: str) -> Iterator[Beginning]:
 
 
 class GapSurroundings:
-    """The text around a gap: ``head`` and ``tail`` of its line, and the lines above and below.
+    """The text around a gap: ``head`` and ``tail`` of its line, and the lines above and below."""
 
-    ``is_block`` says whether the fill may have several lines.
-    """
-
-    def __init__(self, before: str, after: str, *, is_block: bool) -> None:
-        *self._lines_above, self.head = before.split("\n")
-        self.tail, *self._lines_below = after.split("\n")
-        self.is_block = is_block
-
-    @classmethod
-    def of(cls, text: bytes, region: Region) -> Self:
-        """What stands around a region of a text."""
+    def __init__(self, text: bytes, region: Region) -> None:
         before, after = text[max(region.start - NEAR, 0) : region.start], text[region.end : region.end + NEAR]
-        return cls(before.decode(errors="ignore"), after.decode(errors="ignore"), is_block=region.max_lines != 1)
+        *above, self.head = before.decode(errors="ignore").split("\n")
+        self.tail, *below = after.decode(errors="ignore").split("\n")
+        self._others = (*above, *below)
+        self.above = next((line for line in reversed(above) if line.strip()), "")
 
     @cached_property
     def lines(self) -> frozenset[str]:
         """The other lines with text, without blanks around them."""
-        return frozenset(filter(None, map(str.strip, (*self._lines_above, *self._lines_below))))
+        return frozenset(filter(None, map(str.strip, self._others)))
 
     @cached_property
     def names(self) -> Counter[str]:
         """How often each name occurs."""
-        texts = (*self._lines_above, self.head, self.tail, *self._lines_below)
-        return Counter(name for text in texts for name in _NAME.findall(text))
+        return Counter(name for text in (*self._others, self.head, self.tail) for name in _NAME.findall(text))
 
     @cached_property
     def starts(self) -> Counter[str]:
         """How many lines begin with each word."""
         return Counter(match[0] for match in map(_PART.match, self.lines) if match is not None)
-
-    @cached_property
-    def below(self) -> str:
-        """The next line with text below, without blanks around it."""
-        return next(filter(None, map(str.strip, self._lines_below)), "")
-
-    @cached_property
-    def above(self) -> str:
-        """The last line with text above."""
-        return next((line for line in reversed(self._lines_above) if line.strip()), "")
 
     @cached_property
     def place(self) -> dict[str, float]:
@@ -145,14 +118,9 @@ class GapSurroundings:
         indent, over = (len(line) - len(line.lstrip()) for line in (self.head + "x", self.above))
         return {
             "head": log1p(len(head)),
-            **_group("before", head[-1:]),
-            "in_quotes": float(any(self.head.count(quote) % 2 for quote in "\"'`")),
             "in_comment": float(head.startswith(_COMMENTS)),
             "tail": float(bool(self.tail.strip())),
-            "is_block": float(self.is_block),
-            "file_ends": float(not self.tail.strip() and not self.below),
             "deeper": float(indent - over),
-            "above_opens": float(OPENS_BLOCK.search(self.above) is not None),
             "lines": log1p(len(self.lines)),
         }
 
@@ -161,7 +129,7 @@ def numbers(around: GapSurroundings, fill: str, written: JudgedFill, one: Beginn
     """The numbers of a beginning of a fill, by name."""
     text = fill.encode()[: one.end].decode(errors="ignore")
     said = _of_tokens(written, one)
-    whole = {f"whole_{name}": said[name] * one.is_whole for name in ("sum", "least", "first", "end")}
+    whole = {f"whole_{name}": said[name] * one.is_whole for name in ("sum", "least", "end")}
     return around.place | said | whole | _of_text(around, text, one)
 
 
@@ -194,10 +162,8 @@ def _of_text(around: GapSurroundings, text: str, one: Beginning) -> dict[str, fl
         "characters": log1p(len(text)),
         "words": log1p(len(names)),
         "is_whole": float(one.is_whole),
-        "line": float(one.line),
-        **_group("at_end", text.rstrip()[-1:]),
+        **{f"at_end_{name}": float(text.rstrip().endswith(tuple(group))) for name, group in _GROUPS.items()},
         "stands_elsewhere": float(line in around.lines),
-        "stands_below": float(line == around.below != ""),
         "stands_above": float(shown == around.above.strip()),
         "unknown": float(known.count(0)),
         "rarest": log1p(min(known, default=0)),
@@ -217,12 +183,6 @@ def _names(head: str, text: str) -> list[str]:
 def _token(fill: Fill, place: int, text: bytes) -> JudgedToken:
     margin = fill.rivals[place][0] if place in fill.rivals else 0.0  # negative where a fork took the rival
     return JudgedToken(text, fill.log_probs.get(place, LEAST), max(margin, 0.0))
-
-
-def _group(where: str, character: str) -> dict[str, float]:
-    """For each group of characters, 1 if one is of it; for a word's, none."""
-    own = _GROUP_OF.get(character)
-    return {f"{where}_{name}": float(name == own) for name in _GROUPS}
 
 
 def _within(written: JudgedFill, one: Beginning) -> tuple[Sequence[JudgedToken], JudgedToken | None]:

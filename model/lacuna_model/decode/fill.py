@@ -129,18 +129,15 @@ class Fill:
         return self._fills(tokens, found if len(found) <= MAX_ENDS else [*found[: MAX_ENDS - 1], found[-1]])
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
-        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
-        if self.stop is None or not self._has_run_out:
+        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so.
+
+        Where the budget was almost spent, the constraint may have ended it.
+        """
+        last_token = self.status is FillStatus.ENDED_BY_CONSTRAINT and len(self.tokens) >= self.most - 1
+        if self.stop is None or not (last_token or self.status is FillStatus.OUT_OF_BUDGET):
             return []
         text = self.text(tokens)
         return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
-
-    @property
-    def _has_run_out(self) -> bool:
-        """Whether the budget ended the fill, or the constraint where it was almost spent."""
-        if self.status is FillStatus.ENDED_BY_CONSTRAINT:
-            return len(self.tokens) >= self.most - 1
-        return self.status is FillStatus.OUT_OF_BUDGET
 
     def text(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
         """The text of the tokens and ``more``; None before the healed text is written."""
@@ -167,34 +164,34 @@ class Drafted:
 
 
 class Reader(Protocol):
-    """Reads the fills of all gaps of a request in shared passes, and scores complete fills."""
+    """Reads the fills of all gaps of a request in shared passes, of which it has made so many ``passes``.
 
-    @property
-    def passes(self) -> int:
-        """The forward passes made so far."""
-        ...
+    By itself a reader shares no passes, drafts nothing, and has nothing to take back.
+    """
+
+    passes: int
 
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Say that ``read`` will be called with these fills, so that other requests may share the pass.
 
         It pauses where others may have their turn first: while it reads what drafts need, or so that they share that.
         """
-        ...
+        yield from ()
 
     def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
         """Begin the next pass as if the whole ``runs`` were taken, where a device works while the host asks for that.
 
         What is announced then for other fills takes the place of it. It pauses as ``announcing`` does.
         """
-        ...
+        return ()
 
     def drafted(self, fill: Fill) -> Sequence[Drafted]:
         """What is drafted behind the tokens of a fill: what the announced pass verifies, or a guess so far."""
-        ...
+        return ()
 
     def withdraw(self) -> None:
         """Take back what was announced and not read: the loop ends."""
-        ...
+        return
 
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """After one pass, the run behind the tokens of every fill; None for one that has ended or waits."""
@@ -228,36 +225,32 @@ def snapshot(
     """
     texts, slots = [], []
     for fill, draft in zip(fills, drafts, strict=True):
+        coming, prefix = draft if fill.is_open else (), fill.gap.prefix
+        drafted = [one.token for one in coming if one.token is not None]
+        written = tokens.decode_bytes([*fill.tokens, *drafted])
+        behind = written[len(prefix) :] if written.startswith(prefix) else b""
+        texts.append(behind.decode("utf-8", errors="replace"))
         views = [
             SlotView(_text(tokens, token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
             for place, token in enumerate(fill.tokens)
         ]
-        coming = draft if fill.is_open else ()
-        drafted = [one.token for one in coming if one.token is not None]
-        written, prefix = tokens.decode_bytes([*fill.tokens, *drafted]), fill.gap.prefix
-        behind = written[len(prefix) :] if written.startswith(prefix) else b""
-        texts.append(behind.decode("utf-8", errors="replace"))
-        slots.append(_without((*views, *(_drafted(tokens, one) for one in coming)), prefix.decode()))
+        views += [
+            SlotView("", "mask", 0.0)
+            if one.token is None
+            else SlotView(_text(tokens, one.token), "draft", one.probability)
+            for one in coming
+        ]
+        slots.append(tuple(_without(views, prefix.decode())))
     return Snapshot(counts.steps, tuple(texts), tuple(slots), constraint_ms=counts.constraint_ms)
 
 
-def _without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
+def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
     """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    left: list[SlotView] = []
-    for index, slot in enumerate(slots):
-        if not healed:
-            return (*left, *slots[index:])
-        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
-        healed = healed[len(slot.text) :]
-        if text:
-            left.append(replace(slot, text=text))
-    return tuple(left)
-
-
-def _drafted(tokens: TokenText, one: Drafted) -> SlotView:
-    if one.token is None:
-        return SlotView("", "mask", 0.0)
-    return SlotView(_text(tokens, one.token), "draft", one.probability)
+    for slot in slots:
+        is_healed = bool(healed)
+        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
+        if left or not is_healed:
+            yield replace(slot, text=left)
 
 
 def _text(tokens: TokenText, token: int) -> str:

@@ -7,7 +7,7 @@ calibrated (Platt scaling, as in arXiv 1706.04599).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import accumulate
@@ -21,6 +21,7 @@ from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
 from lacuna_model.core.names import UNKNOWN, NameUse
 from lacuna_model.core.odds import with_odds
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, JudgedFill, beginnings, numbers
+from lacuna_model.decode.fill import Fill
 from lacuna_model.text.diff import num_common
 
 # By which factor a name that nobody declares changes the odds that a fill is right. Of the names that people write 0.5
@@ -138,38 +139,20 @@ def log_prob_of(probability: float) -> float:
     return (math.log(probability / (1 - probability)) - CONSTANT) / SLOPE
 
 
-def lines_right(
-    fill: str,
-    written: Sequence[int],
-    log_probs: Mapping[int, float],
-    prefix: bytes,
-    tokens: TokenText,
-) -> tuple[float, ...]:
-    """For every line of a delivered ``fill``: the probability that it is right up to the end of that line.
+def lines_right(delivered: str, fill: Fill, tokens: TokenText) -> tuple[float, ...]:
+    """For every line of the ``delivered`` text of a fill: the probability that it is right up to the line's end.
 
-    ``written`` are the tokens that the loop ended with; the first of them repeat the healed ``prefix``. ``log_probs``
-    has the log-probability of each by its place, and after the last that of the end. From the first byte where the fill
-    differs from them, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is added once.
+    From the first byte where it differs from what the model wrote, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is
+    added once.
     """
-    text = fill.encode()
-    pieces = [tokens.token_bytes(token) for token in written]
-    own = b"".join(pieces)[len(prefix) :]
-    known = num_common(text, own)
+    text, prefix = delivered.encode(), len(fill.gap.prefix)
+    pieces = [tokens.token_bytes(token) for token in fill.tokens]
+    known = num_common(text, b"".join(pieces)[prefix:])
     found = []
-    for end in _line_ends(text):
-        total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)
-        found.append(probability(total))
+    for end in accumulate(map(len, text.removesuffix(b"\n").split(b"\n")), lambda end, size: end + 1 + size):
+        total = _log_prob_until(end, pieces, fill.log_probs, prefix)
+        found.append(probability(total + (UNKNOWN_LOG_PROB if end > known else 0.0)))
     return tuple(found)
-
-
-def _line_ends(text: bytes) -> Iterator[int]:
-    """The offset of each line's end, before its newline; a text has at least one line."""
-    end = text.find(b"\n")
-    while end >= 0:
-        yield end
-        end = text.find(b"\n", end + 1)
-    if not text.endswith(b"\n"):
-        yield len(text)
 
 
 def _log_prob_until(end: int, pieces: Sequence[bytes], log_probs: Mapping[int, float], prefix: int) -> float:

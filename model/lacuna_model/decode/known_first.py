@@ -6,10 +6,10 @@ known name, each at most ``MARGIN`` less likely than the one that was read. Wher
 way, too. At last the model's own name stands.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lacuna_model.core.constraint import Constraint, ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.names import NameJudge
 from lacuna_model.decode.sampling import put_first
 
@@ -45,9 +45,46 @@ class _Names:
 
     judge: NameJudge
     given: int
+    tokens: TokenText
     tried: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     again: _Again | None = None
+
+    def text(self, fill: FillSoFar, written: Sequence[int]) -> str:
+        """The text of some tokens of a fill, without what is healed."""
+        return self.tokens.decode_bytes(written)[len(fill.prefix) :].decode(errors="ignore")
+
+    def start(self, fill: FillSoFar, written: Sequence[int], text: str, since: int) -> int | None:
+        """Where a name begins that ends behind ``since``, is nowhere, and was not written again yet."""
+        if len(self.tried) >= MAX_AGAIN or len(written) <= self.given:
+            return None
+        start = self.judge.nowhere(text, max(since, len(self.text(fill, written[: self.given]))))
+        return start if start is not None and text[: max(start, 0)] not in self.tried else None
+
+    def begin_again(self, fill: FillSoFar, written: tuple[int, ...]) -> _Again | None:
+        """Begin a name again if the last of some tokens ends one that is surely nowhere."""
+        text, since = self.text(fill, written), len(self.text(fill, written[:-1]))
+        start = self.start(fill, written, text, since)
+        if start is None:
+            return None
+        head = text[: max(start, 0)]
+        most, before = len(fill.prefix) + len(head.encode()), 0
+        for place, token in enumerate(written):
+            data = self.tokens.token_bytes(token)
+            if before + len(data) > most:
+                self.tried.add(head)
+                self.again = _Again(written[:place], start, data[: max(most - before, 0)])
+                return self.again
+            before += len(data)
+        return None
+
+    def leading(self, fill: FillSoFar, again: _Again, before: tuple[int, ...], token: int) -> str | None:
+        """The text of a fill with one more token, if that leads to a known name; else None."""
+        ends = token == self.tokens.eog_id
+        if before == again.before and (ends or not self.tokens.token_bytes(token).startswith(again.lead)):
+            return None
+        text = self.judge.ended(self.text(fill, before)) if ends else self.text(fill, (*before, token))
+        return text if self.judge.leads(text, again.start) else None
 
 
 class KnownFirst:
@@ -55,69 +92,41 @@ class KnownFirst:
 
     def __init__(self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText) -> None:
         """``judges`` and the numbers of tokens that are ``given`` are by gap."""
-        self._inner, self._tokens = inner, tokens
-        self._gaps = [_Names(judge, most) for judge, most in zip(judges, given, strict=True)]
-
-    @property
-    def stats(self) -> ConstraintStats:
-        """Those of the other constraint."""
-        return self._inner.stats
-
-    @property
-    def active(self) -> bool:
-        """Whether the other constraint checks anything."""
-        return self._inner.active
+        self._inner, self._eog_id = inner, tokens.eog_id
+        self.stats, self.active = inner.stats, inner.active
+        self._gaps = [_Names(judge, most, tokens) for judge, most in zip(judges, given, strict=True)]
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """What the other constraint takes, up to a name that is nowhere; such a name is written again."""
         fill, own, read = fills[gap], self._gaps[gap], run.tokens
         for place, token in enumerate(read):
-            before = (*fill.tokens, *read[:place])
-            if own.again is not None and before[: len(own.again.before)] == own.again.before:
-                changed = self._written_again(gap, fills, run, place)
+            before, again = (*fill.tokens, *read[:place]), own.again
+            if again is not None and before[: len(again.before)] == again.before:
+                changed = self._written_again(gap, fills, run, place, again)
                 if changed is not None:
                     return changed
-            elif token != self._tokens.eog_id and self._begins_again(own, fill, (*before, token)):
-                assert own.again is not None
-                first = len(own.again.before)
-                return Taken(first) if first < len(fill.tokens) else self.take(gap, fills, run)
+            elif token != self._eog_id and (again := own.begin_again(fill, (*before, token))) is not None:
+                return self._back_to(len(again.before), gap, fills, run)
         return self._inner.take(gap, fills, run)
 
-    def _begins_again(self, own: _Names, fill: FillSoFar, written: tuple[int, ...]) -> bool:
-        """Begin a name again if the last of some tokens ends one that is surely nowhere; returns whether it does."""
-        text, since = self._text(fill, written), len(self._text(fill, written[:-1]))
-        start = self._start(own, fill, written, text, since)
-        if start is None:
-            return False
-        ends, most = 0, len(fill.prefix) + len(text[: max(start, 0)].encode())
-        for place, token in enumerate(written):
-            data = self._tokens.token_bytes(token)
-            if ends + len(data) > most:
-                own.again = _Again(written[:place], start, data[: max(most - ends, 0)])
-                own.tried.add(text[: max(start, 0)])
-                return True
-            ends += len(data)
-        return False
+    def _back_to(self, kept: int, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        """Go back by tokens of the fill; those of the run alone are read again at once."""
+        return Taken(kept) if kept < len(fills[gap].tokens) else self.take(gap, fills, run)
 
-    def _start(self, own: _Names, fill: FillSoFar, written: Sequence[int], text: str, since: int) -> int | None:
-        """Where a name begins that ends behind ``since``, is nowhere, and was not written again yet."""
-        if len(own.tried) >= MAX_AGAIN or len(written) <= own.given:
-            return None
-        start = own.judge.nowhere(text, max(since, len(self._text(fill, written[: own.given]))))
-        return start if start is not None and text[: max(start, 0)] not in own.tried else None
+    def _written_again(self, gap: int, fills: Sequence[FillSoFar], run: Run, place: int, again: _Again) -> Taken | None:
+        """What is done with a token of a name that is written again; None where it is taken like any other.
 
-    def _written_again(self, gap: int, fills: Sequence[FillSoFar], run: Run, place: int) -> Taken | None:
-        """What is done with a token of a name that is written again; None where it is taken like any other."""
-        fill, own, again = fills[gap], self._gaps[gap], self._gaps[gap].again
-        assert again is not None
-        before = (*fill.tokens, *run.tokens[:place])
-        for token in self._candidates(run, place):
-            text = self._leading(own, fill, again, before, token)
-            if text is None or token in again.refused.get(before, ()):
+        Where no token leads on, the one before gives way, too; at last the model's own name stands.
+        """
+        fill, own = fills[gap], self._gaps[gap]
+        before, least = (*fill.tokens, *run.tokens[:place]), run.logp[place, 0] - MARGIN
+        for token, log_prob in zip(run.ids[place].tolist(), run.logp[place].tolist(), strict=True):
+            if log_prob < least or token in again.refused.get(before, ()):
                 continue
-            if token == run.ids[place, 0]:
-                taken = None
-            else:
+            if (text := own.leading(fill, again, before, token)) is None:
+                continue
+            taken = None
+            if token != run.ids[place, 0]:
                 other = Run(run.ids[: place + 1].copy(), run.logp[: place + 1].copy())
                 put_first(other, place, token)
                 taken = self._inner.take(gap, fills, other)
@@ -128,45 +137,20 @@ class KnownFirst:
                 own.judge.wrote_instead(text[: max(again.start, 0)])
                 own.again = None
             return taken
-        return self._back(gap, fills, run, before)
-
-    def _back(self, gap: int, fills: Sequence[FillSoFar], run: Run, before: tuple[int, ...]) -> Taken | None:
-        """What is done where no token leads on: the one before gives way, too; at last the model's own name stands."""
-        fill, own, again = fills[gap], self._gaps[gap], self._gaps[gap].again
-        assert again is not None
-        kept, start = len(before) - 1, len(again.before)
-        if kept < start:
+        if before == again.before:
             own.again = None
             return None
         again.refused.setdefault(before[:-1], set()).add(before[-1])
         again.steps += 1
-        if again.steps > MAX_STEPS:
-            own.again, kept = None, start
-        return Taken(kept) if kept < len(fill.tokens) else self.take(gap, fills, run)
-
-    def _candidates(self, run: Run, place: int) -> Iterator[int]:
-        """The tokens that may stand at a place of a run, the one that was read first."""
-        least = run.logp[place, 0] - MARGIN
-        for token, log_prob in zip(run.ids[place].tolist(), run.logp[place].tolist(), strict=True):
-            if log_prob >= least:
-                yield token
-
-    def _leading(self, own: _Names, fill: FillSoFar, again: _Again, before: tuple[int, ...], token: int) -> str | None:
-        """The text of a fill with one more token, if that leads to a known name; else None."""
-        ends = token == self._tokens.eog_id
-        if before == again.before and (ends or not self._tokens.token_bytes(token).startswith(again.lead)):
-            return None
-        text = own.judge.ended(self._text(fill, before)) if ends else self._text(fill, (*before, token))
-        return text if own.judge.leads(text, again.start) else None
-
-    def _text(self, fill: FillSoFar, written: Sequence[int]) -> str:
-        """The text of some tokens of a fill, without what is healed."""
-        return self._tokens.decode_bytes(written)[len(fill.prefix) :].decode(errors="ignore")
+        if again.steps <= MAX_STEPS:
+            return self._back_to(len(before) - 1, gap, fills, run)
+        own.again = None
+        return self._back_to(len(again.before), gap, fills, run)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """As the other constraint says; False where a name may have to be written again."""
-        own, text = self._gaps[gap], self._text(fill, fill.tokens)
-        start = self._start(own, fill, fill.tokens, own.judge.ended(text), 0)
+        own, text = self._gaps[gap], self._gaps[gap].text(fill, fill.tokens)
+        start = own.start(fill, fill.tokens, own.judge.ended(text), 0)
         if start is not None and text[: max(start, 0)] not in own.refused:
             own.refused.add(text[: max(start, 0)])
             return False

@@ -77,19 +77,20 @@ class PrefixTable:
         self._device = device
         self._tokenizer = tokenizer
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
-        self.starting_flush = lru_cache(maxsize=16)(self._starting_flush)
 
     def left_of(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
         """The rest of ``prefix`` after ``tokens``; empty where their text is not a beginning of ``prefix``."""
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
         return prefix[len(said) :] if prefix.startswith(said) else b""
 
-    def _starting_flush(self, prefix: bytes) -> Tensor:
+    def starting_flush(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``, and have no blank behind it."""
-        ids = self._tokenizer.starting_with(prefix)
-        behind = (self._tokenizer.token_bytes(token)[len(prefix) :][:1] for token in ids.tolist())
-        return torch.from_numpy(ids[[byte not in (b" ", b"\t") for byte in behind]]).to(self._device)
+        return self.starting_with(prefix, flush=True)
 
-    def _starting_with(self, prefix: bytes) -> Tensor:
+    def _starting_with(self, prefix: bytes, *, flush: bool = False) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
-        return torch.from_numpy(self._tokenizer.starting_with(prefix)).to(self._device)
+        ids = self._tokenizer.starting_with(prefix)
+        if flush:
+            behind = (self._tokenizer.token_bytes(token)[len(prefix) :][:1] for token in ids.tolist())
+            ids = ids[[byte not in (b" ", b"\t") for byte in behind]]
+        return torch.from_numpy(ids).to(self._device)

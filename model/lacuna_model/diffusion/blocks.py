@@ -14,26 +14,25 @@ from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.fill import Drafted, Fill
-from lacuna_model.diffusion.model import LoadedDiffusion, SequenceRows
-from lacuna_model.diffusion.reading import DiffusionReader, known
-from lacuna_model.diffusion.slots import Marginals, Slots
+from lacuna_model.decode.fill import Fill
+from lacuna_model.diffusion.guess import Slots
+from lacuna_model.diffusion.reading import DiffusionReader, LoadedDiffusion, SequenceRows
 from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.arena import Arena, PassPart
+from lacuna_model.text.diff import num_common
 
 
 class Writing(Slots):
     """A fill that is written behind its ``prompt``, and the keys and values of the blocks that are finished.
 
-    ``ended``: the fill ends with its last token. ``seen`` is what the last pass predicts for the masks, by slot.
+    ``ended``: the fill ends with its last token.
     """
 
     def __init__(self, prompt: Sequence[int], arena: Arena, how: Diffusion, ends: Sequence[int] = ()) -> None:
         super().__init__(ends)
         self.prompt = list(prompt)
         self.ended = False
-        self.seen: dict[int, Marginals] = {}
         self.step = 0
         self.arena = arena
         self.stored = 0
@@ -52,39 +51,34 @@ class Writing(Slots):
     @property
     def end(self) -> int:
         """The position behind the last slot."""
-        return len(self.prompt) + len(self.tokens)
+        return len(self.prompt) + len(self.rows)
 
     def go_on_from(self, tokens: Sequence[int]) -> None:
         """Go on from these tokens, which the constraint has left."""
-        pairs = enumerate(zip(self.tokens, tokens, strict=False))
-        same = next((at for at, (one, other) in pairs if one != other), min(len(self.tokens), len(tokens)))
+        same = num_common(self.tokens, tokens)
         self.become(tokens)
         self.offered = False
         self.stored = min(self.stored, self.start(self.block(len(self.prompt) + same)))
 
-    def open_block(self) -> bool:
-        """Make room for the next tokens; False where its first token has to be predicted before (with shift)."""
-        if None in self.tokens or self.ended:
-            return True
-        if self._how.shift and self.start(self.block(self.end)) == self.end:
-            return False
-        missing = self.start(self.block(self.end) + 1) - self.end
-        self.add(missing)
-        self.step = 0
-        return True
-
     @property
     def at_border(self) -> bool:
-        """Whether the slots end with a block."""
-        return bool(self.tokens) and self.start(self.block(self.end)) == self.end
+        """Whether the slots end with a block, or none are there behind a prompt that does."""
+        return self.start(self.block(self.end)) == self.end
 
-    @property
-    def open_slots(self) -> list[int]:
-        """The masks that the next pass may fill: those of the first block, and the first part of one, that has any."""
-        masks = [slot for slot, token in enumerate(self.tokens) if token is None]
-        if not masks:
-            return []
-        size, at = self._how.inner or self._how.block_size, len(self.prompt)
+    def opened(self) -> list[int] | None:
+        """The masks that the next pass may fill: those of the first block, and the first part of one, that has any.
+
+        There are some, if need be new ones, but where the first token of a block has to be predicted before (with
+        shift); None where the fill has ended.
+        """
+        if None not in self.rows:
+            if self.ended:
+                return None
+            if self._how.shift and self.at_border:
+                return []
+            self.rows += [None] * (self.start(self.block(self.end) + 1) - self.end)
+            self.step = 0
+        size, at, masks = self._how.inner or self._how.block_size, len(self.prompt), self.masks
 
         def part(slot: int) -> tuple[int, int]:
             block = self.block(at + slot)
@@ -92,7 +86,7 @@ class Writing(Slots):
 
         return [slot for slot in masks if part(slot) == part(masks[0])]
 
-    def rows(self, slots: Sequence[int], mask_id: int) -> SequenceRows:
+    def pass_rows(self, slots: Sequence[int], mask_id: int) -> SequenceRows:
         """The rows of the next pass: all that is not stored up to the end of the block of the ``slots``.
 
         Without slots it predicts the token behind the end.
@@ -127,20 +121,16 @@ class BlockReader(DiffusionReader[Writing]):
     @torch.inference_mode()
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """What the first open gap of each candidate has behind one more pass, once a block has no mask; others wait."""
-        groups = [list(group) for _, group in groupby(fills, lambda fill: fill.candidate)]
-        active = [
-            (fill, self._writing(fill, group))
-            for group in groups
-            if (fill := next((one for one in group if one.is_open), None)) is not None
-        ]
-        wanted = []
-        for fill, writing in active:
-            opened = writing.open_block()
-            slots = writing.open_slots if opened else []
-            if slots or not opened:
-                wanted.append((fill, writing, slots))
-        parts = [writing.rows(slots, self._model.how.mask_id) for _, writing, slots in wanted]
-        for (fill, writing, slots), (logits,) in zip(wanted, self._read(parts) if parts else (), strict=True):
+        active, wanted = list[tuple[Fill, Writing]](), list[tuple[Fill, Writing, list[int]]]()
+        for _, group in groupby(fills, lambda fill: fill.candidate):
+            own = list(group)
+            if (fill := next((one for one in own if one.is_open), None)) is None:
+                continue
+            active.append((fill, self._writing(fill, own)))
+            if (slots := active[-1][1].opened()) is not None:
+                wanted.append((*active[-1], slots))
+        read = self._read([writing.pass_rows(slots, self._model.how.mask_id) for _, writing, slots in wanted])
+        for (fill, writing, slots), (logits,) in zip(wanted, read, strict=True):
             self._take(fill, writing, slots, logits)
         runs = {fill.key: self._offered(fill, writing) for fill, writing in active}
         return [runs.get(fill.key) for fill in fills]
@@ -154,7 +144,7 @@ class BlockReader(DiffusionReader[Writing]):
             arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
             prompt = self._prompt(fill.gap.index, [one.tokens for one in group])
             writing = self._slots[fill.key] = Writing(prompt, arena, self._model.how, self._ends)
-        tokens, writing.ended = known(fill, self._eog_id)
+        tokens, writing.ended = self._known(fill)
         writing.go_on_from(tokens)
         return writing
 
@@ -173,43 +163,25 @@ class BlockReader(DiffusionReader[Writing]):
 
     def _take(self, fill: Fill, writing: Writing, slots: Sequence[int], logits: Tensor) -> None:
         """Fill the slots that the rules choose; without slots, the token behind the end is the best one."""
-        run = next((slot for slot, token in enumerate(writing.tokens) if token is None), len(writing.tokens))
-        ends = self._ends if run >= fill.least else ()
-        seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.sampling), self._generator)
+        known = writing.masks[0] if writing.masks else len(writing.rows)
+        ends = self._ends if known >= fill.least else ()
+        seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.temperature), self._generator)
         if not slots:
-            writing.add(1)
-            writing.put(len(writing.tokens) - 1, seen.row(0))
+            writing.rows.append(None)
+            writing.put(len(writing.rows) - 1, seen.row(0))
         else:
             writing.seen = {slot: seen.row(row) for row, slot in enumerate(slots)}
             for row in self._rules.chosen(range(len(slots)), seen, writing.step):
                 writing.put(slots[row], writing.seen[slots[row]])
             writing.step += 1
-        self._end(writing)
-
-    def _end(self, writing: Writing) -> None:
-        """End a fill with the first token that ends a text, or a fence, that has no mask before it."""
-        fences = self._layout.answering.fences if self._layout.answering is not None else frozenset[int]()
-        before = b"\n"
-        for slot, token in enumerate(writing.tokens):
-            if token is None:
-                return
-            if token in self._ends or (token in fences and before.endswith(b"\n")):
-                writing.keep(range(slot))
-                writing.ended = True
-                return
-            before = self._model.tokenizer.token_bytes(token)
+        if (end := self._end_of(writing, self._ends)) is not None:
+            del writing.rows[end:]
+            writing.ended = True
 
     def _offered(self, fill: Fill, writing: Writing) -> Run | None:
         """The tokens behind those of a fill; None while a block has a mask."""
-        full = len(writing.tokens) >= fill.most
-        if None in writing.tokens or not (writing.ended or full or writing.at_border):
+        full = len(writing.rows) >= fill.most
+        if None in writing.rows or not (writing.ended or full or (writing.rows and writing.at_border)):
             return None
         writing.offered = True
         return writing.run(len(fill.tokens), fill.most, self._eog_id if writing.ended and not full else None)
-
-    def drafted(self, fill: Fill) -> list[Drafted]:
-        """What is written so far, masks as the last pass has seen them."""
-        writing = self._slots.get(fill.key)
-        if writing is None or writing.offered:
-            return []
-        return writing.drafted(len(fill.tokens), writing.seen.get)

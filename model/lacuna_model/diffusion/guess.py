@@ -1,18 +1,134 @@
-"""The published rules of filling slots, and the guess that follows one."""
+"""The slots of a gap, what a model says of them, the published rules of filling them, and a guess that follows one."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
+from torch import Tensor
 
+from lacuna_kernels import unmask
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.sampling import order
-from lacuna_model.diffusion.slots import Marginals, Sampling, Slots, search
+from lacuna_model.decode.fill import Drafted
+from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT, order
 from lacuna_model.loading.families import Diffusion
 
 # No fill has more slots.
 LONGEST = 1 << 20
+# So many lengths in a row that are no better end the search for one in their direction.
+PATIENCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """What a pass says of B slots: candidates [B, K] best first, log-probabilities [B, K], and entropy [B] (nats)."""
+
+    ids: NDArray[np.int64]
+    logp: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+
+    def row(self, slot: int) -> "Marginals":
+        """Those of one slot."""
+        one = slice(slot, slot + 1)
+        return Marginals(self.ids[one], self.logp[one], self.entropy[one])
+
+
+def summary(logits: Tensor, ruled: Tensor, temperature: float = 0.0, top_p: float = 1.0) -> Marginals:
+    """The marginals of the rows ``logits`` [R, V], which are overwritten, without the tokens ``ruled`` out [R, V].
+
+    Probabilities and entropies are those of all tokens, so that what is ruled out still counts as doubt. With a
+    ``temperature``, tokens will be drawn: from the most probable ones that have the probability ``top_p`` together.
+    """
+    if temperature > 0:
+        logits /= temperature
+    logp = logits.float().log_softmax(-1)
+    probabilities = logp.exp()
+    entropy = -(probabilities * logp).sum(-1)
+    left = (1 - (probabilities * ruled).sum(-1)).clamp_min(1e-6).log()
+    ids, best = unmask(logp.masked_fill_(ruled, RULED_OUT), NUM_CANDIDATES)
+    best += left[:, None]
+    found = Marginals(ids.numpy(force=True), best.numpy(force=True), entropy.numpy(force=True))
+    return _nucleus(found, top_p) if temperature > 0 and top_p < 1 else found
+
+
+def _nucleus(seen: Marginals, top_p: float) -> Marginals:
+    """The candidates up to the first with which they have the probability ``top_p``, and the entropy of these."""
+    probabilities = np.exp(seen.logp)
+    kept = np.cumsum(probabilities, axis=1) - probabilities <= top_p
+    total = (probabilities * kept).sum(1, keepdims=True)
+    share = np.where(kept, probabilities / total, 1.0)
+    logp = np.where(kept, np.log(share), RULED_OUT).astype(np.float32)
+    return Marginals(seen.ids, logp, -(share * np.log(share)).sum(1).astype(np.float32))
+
+
+@lru_cache(maxsize=1024)
+def sure(token: int) -> Marginals:
+    """The marginals of a known slot: its token with probability 1. They are shared, and must not be changed."""
+    ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
+    logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
+    ids[0, 0], logp[0, 0] = token, 0.0
+    return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
+
+
+class Slots:
+    """The slots of a gap: the ``rows`` of those that have a token, which is their best; None for a mask.
+
+    ``offered``: the constraint has been asked about them. ``seen`` is what the last pass says of slots. ``marks`` are
+    the tokens that are no text, and so no alternative to a token: they end a text, or change its length.
+    """
+
+    def __init__(self, marks: Sequence[int] = ()) -> None:
+        self._marks = list(marks)
+        self.rows: list[Marginals | None] = []
+        self.seen: dict[int, Marginals] = {}
+        self.offered = False
+
+    @property
+    def tokens(self) -> list[int | None]:
+        """The token of each slot, None for a mask."""
+        return [None if row is None else int(row.ids[0, 0]) for row in self.rows]
+
+    @property
+    def masks(self) -> list[int]:
+        """The slots without a token."""
+        return [slot for slot, row in enumerate(self.rows) if row is None]
+
+    def become(self, tokens: Sequence[int], masks: int = 0) -> None:
+        """Take these tokens as given, with masks behind them."""
+        self.rows = [*map(sure, tokens), *[None] * masks]
+
+    def put(self, slot: int, row: Marginals) -> None:
+        """Give a slot the best token of its ``row``, in which no mark is likelier than what is text."""
+        marked = np.isin(row.ids[0], self._marks)
+        marked[0] = False
+        if marked.any():
+            ranks = np.argsort(marked, kind="stable")
+            logp = np.where(marked, np.float32(RULED_OUT), row.logp[0])[ranks]
+            row = Marginals(row.ids[:, ranks], logp[None], row.entropy)
+        self.rows[slot] = row
+
+    def run(self, first: int, room: int, end: int | None) -> Run:
+        """The tokens from slot ``first`` on, of ``room`` slots, none a mask; ``end`` follows, if there is one."""
+        rows = [row for row in self.rows[first:room] if row is not None]
+        if end is not None and len(self.rows) < room:
+            rows.append(sure(end))
+        if not rows:
+            return Run(np.zeros((0, NUM_CANDIDATES), np.int64), np.zeros((0, NUM_CANDIDATES), np.float32))
+        return Run(np.concatenate([row.ids for row in rows]), np.concatenate([row.logp for row in rows]))
+
+    def drafted(self, first: int) -> list[Drafted]:
+        """The slots from ``first`` on: masks as the last pass has seen them, up to the first that it has not."""
+        found = list[Drafted]()
+        for slot in range(first, len(self.rows)):
+            row = self.rows[slot] or self.seen.get(slot)
+            if row is None:
+                break
+            found.append(Drafted(int(row.ids[0, 0]), float(np.exp(row.logp[0, 0]))))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +139,7 @@ class FillRules:
     """
 
     how: Diffusion
-    sampling: Sampling
+    temperature: float
     steps: int
     deletes: tuple[int, ...] = ()
 
@@ -42,7 +158,7 @@ class FillRules:
         if answers:
             how = replace(how, length="expand", start=LONGEST, expand_id=None)
         deletes = how.ends if answers else () if how.delete_id is None else (how.delete_id,)
-        return cls(how, Sampling(options.temperature, how.top_p), options.steps, deletes)
+        return cls(how, options.temperature, options.steps, deletes)
 
     @property
     def marks(self) -> tuple[int, ...]:
@@ -52,7 +168,7 @@ class FillRules:
 
     def drawn(self, seen: Marginals, generator: np.random.Generator) -> Marginals:
         """What a pass has ``seen``, with the tokens first that a request with a temperature draws."""
-        if self.sampling.temperature <= 0:
+        if self.temperature <= 0:
             return seen
         ranks = order(seen.logp, 1.0, generator.gumbel(size=seen.logp.shape))
         ids, logp = np.take_along_axis(seen.ids, ranks, axis=1), np.take_along_axis(seen.logp, ranks, axis=1)
@@ -61,36 +177,21 @@ class FillRules:
     def chosen(self, opened: Sequence[int], seen: Marginals, step: int) -> list[int]:
         """The open slots that are filled in the pass number ``step``, in their order: at least one.
 
-        With ``steps``, as many as leave no more for the later steps than for this one.
+        By entropy they are those whose sum without the largest keeps within a bound, which bounds the error of taking
+        them as independent (EB-Sampler, arXiv 2505.24857). With ``steps``, as many as leave no more for the later steps
+        than for this one.
         """
-        how = self.how
+        how, count = self.how, 1
         if how.rule == "confidence":
-            order = sorted(opened, key=lambda slot: -seen.logp[slot, 0])
-            count = sum(np.exp(seen.logp[slot, 0]) > how.threshold for slot in order)
+            surest = sorted(opened, key=lambda slot: -seen.logp[slot, 0])
+            count = sum(bool(np.exp(seen.logp[slot, 0]) > how.threshold) for slot in surest)
         else:
-            order = sorted(opened, key=lambda slot: seen.entropy[slot])
-            count = within([float(seen.entropy[slot]) for slot in order], how.bound) if how.bound >= 0 else 1
+            surest = sorted(opened, key=lambda slot: seen.entropy[slot])
+            if how.bound >= 0:
+                entropies = [float(seen.entropy[slot]) for slot in surest]
+                count = int((np.cumsum(entropies) - entropies <= how.bound).sum())
         least = -(-len(opened) // max(self.steps - step, 1)) if self.steps else 1
-        return order[: max(int(count), least, 1)]
-
-    def masked_again(self, free: Sequence[int], seen: Marginals, step: int) -> list[int]:
-        """The slots of P2 that are masks after the pass number ``step``: the least probable of all ``free`` ones.
-
-        Their share falls from pass to pass, down to none in the last.
-        """
-        steps = self.steps or len(free)
-        share = 1 - min(step + 1, steps) / steps
-        count = int(np.float32(len(free)) * np.float32(share))
-        return sorted(free, key=lambda slot: seen.logp[slot, 0])[:count]
-
-
-def within(entropies: Sequence[float], bound: float) -> int:
-    """How many slots, given their ``entropies`` (nats) in rising order, may be filled together: at least one.
-
-    The summed entropies of all but the largest bound the error of treating the slots as independent (EB-Sampler, arXiv
-    2505.24857).
-    """
-    return int((np.cumsum(entropies) - entropies <= bound).sum())
+        return surest[: max(count, least, 1)]
 
 
 class Guess(Slots):
@@ -103,90 +204,96 @@ class Guess(Slots):
     def __init__(
         self, rules: FillRules, most: int, known: Sequence[int] = (), *, least: int = 0, ended: bool = False
     ) -> None:
+        super().__init__(rules.marks)
         self._rules, self._most, self._least = rules, most, least
         # As published, a gap is expanded so often at most: a model may expand and delete without end.
         self._expansions = 2 * most
-        super().__init__(rules.marks)
         self.known = list(known)
-        self.seen: Marginals | None = None  # what the last pass says of its slots
         self._step = 0
-        how, fixed = rules.how, len(self.known)
-        room = 0 if ended else most - fixed
-        self._search = None
-        if how.length == "search" and room > 0:
-            self._search = search(how.start, max(1, least - fixed), room, how.bias)
-            self._begin(next(self._search))
-        else:
-            self._begin(min(how.start, room))
-
-    def _begin(self, length: int) -> None:
-        self.become([*self.known, *[None] * length])
+        how, room = rules.how, 0 if ended else most - len(self.known)
+        searches = how.length == "search" and room > 0
+        self._search = search(how.start, max(1, least - len(self.known)), room, how.bias) if searches else None
+        self.become(self.known, next(self._search) if self._search is not None else min(how.start, room))
 
     @property
     def is_whole(self) -> bool:
         """Whether the guess is finished: no slot is a mask."""
-        return self._search is None and None not in self.tokens
+        return self._search is None and None not in self.rows
 
     @property
-    def fixed(self) -> int:
-        """The slots at the start that are neither expanded nor deleted."""
-        return len(self.known)
-
-    @property
-    def may_expand(self) -> bool:
-        """Whether a slot may become two."""
-        return len(self.tokens) < self._most and self._expansions > 0
-
-    @property
-    def may_delete(self) -> bool:
-        """Whether enough tokens are known, so that slots may be deleted."""
-        return sum(token is not None for token in self.tokens) >= self._least
-
-    @property
-    def _open(self) -> list[int]:
-        return [slot for slot, token in enumerate(self.tokens) if token is None]
+    def allowed(self) -> tuple[int, ...]:
+        """The marks that slots may have: they become two where there is room, and go where enough tokens are known."""
+        may_expand = len(self.rows) < self._most and self._expansions > 0
+        may_delete = len(self.rows) - len(self.masks) >= self._least
+        return tuple(one for one in self._marks if (may_delete if one in self._rules.deletes else may_expand))
 
     def take(self, seen: Marginals, generator: np.random.Generator) -> None:
         """Go on by one pass, which has ``seen`` every slot."""
+        self.seen = {slot: seen.row(slot) for slot in range(len(self.rows))}
         if self._search is not None:
-            self._probe(seen)
+            confidence = float(np.exp(seen.logp[len(self.known) :, 0]).mean())
+            try:
+                self.become(self.known, self._search.send(confidence))
+            except StopIteration as end:
+                self._search = None
+                self.become(self.known, end.value)
             return
         seen = self._rules.drawn(seen, generator)
         if self._rules.how.rule == "p2":
             self._mask_again(seen)
         else:
-            self._fill(self._rules.chosen(self._open, seen, self._step), seen)
+            self._fill(self._rules.chosen(self.masks, seen, self._step), seen)
         self._step += 1
 
-    def _probe(self, seen: Marginals) -> None:
-        """Tell the search for a length how sure the model is of its masks at this one."""
-        assert self._search is not None
-        confidence = float(np.exp(seen.logp[self.fixed :, 0]).mean())
-        try:
-            self._begin(self._search.send(confidence))
-        except StopIteration as end:
-            self._search = None
-            self._begin(end.value)
-
     def _mask_again(self, seen: Marginals) -> None:
-        """One step of P2: fill all masks but those that are the least probable places of the gap, and mask these."""
-        masked = set(self._rules.masked_again(range(self.fixed, len(self.tokens)), seen, self._step))
-        self._fill([slot for slot in self._open if slot not in masked], seen)
+        """One step of P2: fill all masks but those that are the least probable places of the gap, and mask these.
+
+        Their share falls from pass to pass, down to none in the last.
+        """
+        free = range(len(self.known), len(self.rows))
+        steps = self._rules.steps or len(free)
+        count = int(np.float32(len(free)) * np.float32(1 - min(self._step + 1, steps) / steps))
+        masked = set(sorted(free, key=lambda slot: seen.logp[slot, 0])[:count])
+        self._fill([slot for slot in self.masks if slot not in masked], seen)
         for slot in masked:
-            self.tokens[slot], self._rows[slot] = None, None
+            self.rows[slot] = None
 
     def _fill(self, slots: Sequence[int], seen: Marginals) -> None:
         """Give slots their best tokens; then slots that the model deletes go, and those that it expands become two."""
         for slot in slots:
             self.put(slot, seen.row(slot))
-        how = self._rules.how
-        deleted = [slot for slot in slots if self.tokens[slot] in self._rules.deletes]
+        tokens = self.tokens
+        deleted = [slot for slot in slots if tokens[slot] in self._rules.deletes]
         if deleted:
             # All masks behind the first deleted slot go, too (DreamOn).
-            gone = {slot for slot in range(min(deleted), len(self.tokens)) if self.tokens[slot] is None}
-            self.keep([slot for slot in range(len(self.tokens)) if slot not in gone.union(deleted)])
-        for slot in reversed(range(len(self.tokens))):
-            if how.expand_id is not None and self.tokens[slot] == how.expand_id:
+            gone = {*deleted, *(slot for slot in self.masks if slot > min(deleted))}
+            self.rows = [row for slot, row in enumerate(self.rows) if slot not in gone]
+        for slot, token in reversed(list(enumerate(self.tokens))):
+            if token is not None and token == self._rules.how.expand_id:
                 self._expansions -= 1
-                self.tokens[slot : slot + 1] = [None, None]
-                self._rows[slot : slot + 1] = [None, None]
+                self.rows[slot : slot + 1] = [None, None]
+
+
+def search(start: int, least: int, most: int, bias: Sequence[float]) -> Generator[int, float, int]:
+    """Yields the lengths to try, takes the mean confidence of the first step at each, and returns the best length.
+
+    From ``start`` it climbs to longer lengths, then to shorter ones, each until ``PATIENCE`` lengths were no better.
+    A confidence is divided by what it is at such a length whatever the text: a e^(-bL) + c e^(-dL) + e, with ``bias``
+    (a, b, c, d, e).
+    """
+    a, b, c, d, e = bias
+
+    def biased(length: int) -> float:
+        return a * math.exp(-b * length) + c * math.exp(-d * length) + e
+
+    first = best = min(max(start, least), most)
+    highest = (yield first) / biased(first)
+    for direction in (1, -1):
+        length, worse = first + direction, 0
+        while least <= length <= most and worse < PATIENCE:
+            confidence = (yield length) / biased(length)
+            worse = 0 if confidence > highest else worse + 1
+            if not worse:
+                best, highest = length, confidence
+            length += direction
+    return best

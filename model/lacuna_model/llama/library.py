@@ -78,39 +78,28 @@ _P, _I, _U, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_
 # The functions that are called: results and arguments.
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "backend_init": (None,),
-    "model_default_params": (Params,),
-    "context_default_params": (Params,),
+    "log_set": (None, _P, _P),
+    **dict.fromkeys(("model_default_params", "context_default_params"), (Params,)),
     "model_load_from_file": (_P, _S, Params),
-    "model_free": (None, _P),
     "init_from_model": (_P, _P, Params),
-    "free": (None, _P),
-    "get_memory": (_P, _P),
-    "n_ctx": (_U, _P),
-    "n_seq_max": (_U, _P),
-    "model_get_vocab": (_P, _P),
-    "model_n_ctx_train": (_I, _P),
-    "model_n_layer": (_I, _P),
-    "model_n_embd": (_I, _P),
-    "model_n_head": (_I, _P),
-    "model_n_head_kv": (_I, _P),
+    **dict.fromkeys(("model_free", "free"), (None, _P)),
+    **dict.fromkeys(("model_get_vocab", "get_memory"), (_P, _P)),
+    **dict.fromkeys(("n_ctx", "n_seq_max"), (_U, _P)),
+    **dict.fromkeys(
+        ("model_n_ctx_train", "model_n_layer", "model_n_embd", "model_n_head", "model_n_head_kv"), (_I, _P)
+    ),
     "model_n_params": (ctypes.c_uint64, _P),
-    "model_size": (ctypes.c_uint64, _P),
-    "model_is_recurrent": (_B, _P),
-    "model_is_hybrid": (_B, _P),
-    "model_is_diffusion": (_B, _P),
-    "model_has_encoder": (_B, _P),
+    **dict.fromkeys(("model_is_recurrent", "model_is_hybrid", "model_is_diffusion", "model_has_encoder"), (_B, _P)),
     "vocab_n_tokens": (_I, _P),
     "vocab_get_attr": (_I, _P, _I),
     "token_to_piece": (_I, _P, _I, ctypes.c_char_p, _I, _I, _B),
     "tokenize": (_I, _P, _S, _I, ctypes.POINTER(_I), _I, _B, _B),
     "decode": (_I, _P, Batch),
     "get_logits_ith": (ctypes.POINTER(ctypes.c_float), _P, _I),
+    "memory_can_shift": (_B, _P),
     "memory_seq_rm": (_B, _P, _I, _I, _I),
     "memory_seq_cp": (None, _P, _I, _I, _I, _I),
     "memory_seq_add": (None, _P, _I, _I, _I, _I),
-    "memory_seq_pos_max": (_I, _P, _I),
-    "memory_can_shift": (_B, _P),
-    "log_set": (None, _P, _P),
     "ggml_backend_dev_count": (ctypes.c_size_t,),
     "ggml_backend_dev_get": (_P, ctypes.c_size_t),
     "ggml_backend_dev_name": (_S, _P),
@@ -206,7 +195,7 @@ def library(named: str = "") -> Library:
     return Library(path)
 
 
-REHEARSED_CELLS = 64
+# How long a file may take to be opened in a process of its own, in seconds.
 REHEARSAL_S = 300.0
 
 
@@ -234,7 +223,7 @@ def main(path: str) -> None:
     params.put(*GPU_LAYERS, 0)
     if model := opened("model_load_from_file", path.encode(), params):
         of_context = opened("context_default_params")
-        for field, value in ((CELLS, REHEARSED_CELLS), (BATCH, REHEARSED_CELLS), (THREADS, 1), (BATCH_THREADS, 1)):
+        for field, value in ((CELLS, 64), (BATCH, 64), (THREADS, 1), (BATCH_THREADS, 1)):
             of_context.put(*field, value)
         opened("init_from_model", model, of_context)
 

@@ -17,9 +17,8 @@ from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
-from lacuna_model.llama.cells import Cells
 from lacuna_model.llama.library import Device, Library, library, rehearse
-from lacuna_model.llama.tracks import LlamaNetwork, LlamaTracks
+from lacuna_model.llama.tracks import Cells, LlamaNetwork, LlamaTracks
 from lacuna_model.loading.gguf_reader import GgufReader, read_vocabulary, vocabulary_of
 from lacuna_model.network.config import HOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
@@ -158,7 +157,13 @@ def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -
     file = GgufReader(path)  # refuses what is damaged before the library sees it
     found = library(libllama)
     rehearse(path, found.path)
-    model = _opened(found, file)
+    params = found("model_default_params")
+    params.put(*api.GPU_LAYERS, gpu_layers(file, found.devices()))
+    params.put(*api.CHECK_TENSORS, True)
+    found.first_error = ""
+    model = found("model_load_from_file", str(path).encode(), params)
+    if not model:
+        raise WeightsError(f"libllama cannot read {path} ({found.complaint})")
     try:
         _refuse_other_memory(found, model, path)
         tokenizer = tokenizer_of(file, found, found("model_get_vocab", model))
@@ -174,8 +179,7 @@ def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -
     log.info("%s is read by libllama, on %s", name, ", ".join(device.name for device in found.devices()))
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
-    network = LlamaNetwork(config)
-    prefixes = PrefixTable(tokenizer)
+    network, prefixes = LlamaNetwork(config), PrefixTable(tokenizer)
     return LoadedLlama(
         name, config, tokenizer, network, prefixes, tokenizer.fim, path=path, cells=cells, library=found.path
     )
@@ -189,18 +193,6 @@ def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:
         return -1
     layers = file.number(f"{file.field('general.architecture')}.block_count")
     return max(int(layers * free / size), 0)
-
-
-def _opened(found: Library, file: GgufReader) -> int:
-    """The model; raises WeightsError where libllama cannot open it."""
-    path, params = file.path, found("model_default_params")
-    params.put(*api.GPU_LAYERS, gpu_layers(file, found.devices()))
-    params.put(*api.CHECK_TENSORS, True)
-    found.first_error = ""
-    model = found("model_load_from_file", str(path).encode(), params)
-    if not model:
-        raise WeightsError(f"libllama cannot read {path} ({found.complaint})")
-    return int(model)
 
 
 def _refuse_other_memory(found: Library, model: int, path: Path) -> None:

@@ -107,7 +107,7 @@ def _case(asked: Asked, text: str) -> Case:
     before, after = asked.place.around(text)
     truth = asked.place.truth(text)
     at = len(before.encode())
-    around = GapSurroundings.of((before + after).encode(), Region(at, at, max_lines=0 if asked.is_block else 1))
+    around = GapSurroundings((before + after).encode(), Region(at, at))
     examples = tuple(
         Example(one, numbers(around, asked.fill, asked.written, one), is_right(asked, one, truth))
         for one in beginnings(asked.fill)

@@ -59,18 +59,6 @@ def test_the_window_follows_a_cursor_that_moves_up(window: WindowChooser, tokeni
     assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
 
 
-@pytest.mark.parametrize(
-    "line", ["x" * 200_000, "\u6771\u4eac" * 30_000, "\U0001f600" * 30_000], ids=["ascii", "cjk", "emoji"]
-)
-def test_a_very_long_line_is_cut_at_a_character(window: WindowChooser, tokenizer: Tokenizer, line: str) -> None:
-    data = line.encode()
-    before, after = window.before(data, tokenizer), window.after(data, tokenizer)
-    assert data.endswith(before)
-    assert data.startswith(after)
-    assert 0 < num_tokens(tokenizer, before) <= 120
-    assert 0 < num_tokens(tokenizer, after) <= 60
-
-
 @settings(deadline=None, max_examples=200)
 @given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.integers(1, 60))
 def test_a_window_is_text_within_its_budget(tokenizer: Tokenizer, texts: list[str], budget: int) -> None:

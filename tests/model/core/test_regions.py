@@ -85,30 +85,16 @@ def test_a_fill_on_lines_of_its_own_ends_with_a_newline(before: str, after: str,
 @settings(deadline=None)
 @given(documents(), st.data())
 def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list[Region]], data: st.DataObject) -> None:
-    text, regions = document
+    text, regions = document[0].encode(), document[1]
     cut = data.draw(st.integers(0, len(regions)))
-    fills: list[str] = []
-    for group in (range(cut), range(cut, len(regions))):
-        if not group:
-            continue
-        current, shifted = text_for(text.encode(), regions, fills, group)
-        check(shifted, current)
-        # Every region of the group covers the same text as before. Regions before the group hold their fills.
-        for region, origin in zip(shifted, (regions[i] for i in group), strict=True):
-            assert current[region.start : region.end] == text.encode()[origin.start : origin.end]
-        assert current[: shifted[0].start] == with_fills(
-            text.encode()[: regions[group.start].start], regions[: group.start], fills
-        )
-        # The text in later regions is removed.
-        end = regions[group.stop - 1].end
-        later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
-        assert current[shifted[-1].end :] == with_fills(text.encode()[end:], later, [""] * len(later))
-        # A constraint reads the text with the later regions filled.
-        coming = [data.draw(ANY_TEXT) for _ in later]
-        whole, _ = text_for(text.encode(), regions, fills, group, coming)
-        assert whole == current[: shifted[-1].end] + with_fills(text.encode()[end:], later, coming)
-        fills += [data.draw(ANY_TEXT) for _ in group]
-    assert len(fills) == len(regions)
+    fills = [data.draw(ANY_TEXT) for _ in regions]
+    check(regions, text)
+    current, moved = text_for(text, regions, fills, range(cut, len(regions)))
+    assert with_fills(current, moved, fills[cut:]) == with_fills(text, regions, fills)
+    # The text in later regions is removed; a constraint reads it with these regions filled.
+    for later, seen in (((), [""] * (len(regions) - cut)), (fills[cut:], fills[cut:])):
+        current, moved = text_for(text, regions, fills, range(cut), later)
+        assert with_fills(current, moved, fills[:cut]) == with_fills(text, regions, [*fills[:cut], *seen])
 
 
 @pytest.mark.parametrize(

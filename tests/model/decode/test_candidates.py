@@ -4,19 +4,12 @@ from typing import Any
 
 import pytest
 from tests.model import tiny
-from tests.model.scripted import Scripted, Strict
+from tests.model.scripted import Scripted
 
-from lacuna_model.core.constraint import FillSoFar, Run, Taken
+from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import Gap, finished, heal
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import (
-    MAX_CANDIDATES,
-    DecodeOptions,
-    FillGaps,
-    InfillRequest,
-    InfillResult,
-    Region,
-)
+from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.decode import candidates as module
 from lacuna_model.decode.candidates import FORK_SECONDS, Attempt, Begins, Candidates, forks
 from lacuna_model.decode.fill import Fill, FillStatus
@@ -24,12 +17,6 @@ from lacuna_model.decode.gate import Judgement
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.tokenizer import Tokenizer
-
-
-def unjudged(delivered: str, fill: Fill) -> Judgement:
-    """A judge without an opinion."""
-    return Judgement((1.0,) * max(len(delivered.splitlines()), 1))
-
 
 END = 2
 
@@ -48,14 +35,6 @@ def test_forks_begin_where_the_first_fill_was_least_certain() -> None:
     ]
     assert len(forks([first, second], 2, 1.0, END)) == 2
     assert len(forks([first, second], 9, 9.0, END)) == 4
-
-
-class Counted(Strict):
-    """Counts its questions, and refuses none."""
-
-    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        self.stats.vetoes += 1
-        return super().take(gap, fills, run)
 
 
 def ask(engine: Engine, candidates: int = 1) -> InfillResult:
@@ -80,7 +59,7 @@ def test_a_fork_with_fewer_unknown_names_comes_before_the_first_fill(tokenizer: 
     def attempt(begins: Sequence[Begins]) -> Attempt:
         fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
         texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
-        return Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer, lambda *_: True) for _ in begins])
+        return Attempt(Scripted(tokenizer, *texts), fills, [Unconstrained(tokenizer) for _ in begins])
 
     def found(unknown: dict[int, int]) -> list[tuple[str, ...]]:
         """The fills where the nth that is judged has so many unknown names."""
@@ -130,11 +109,11 @@ def test_forks_take_so_many_seconds_at_most_where_there_is_a_time_limit(
         pairs = zip(begins, texts, strict=True)
         scripted = Scripted(tokenizer, *[tokenizer.decode(begin) + text for (begin,), text in pairs])
         scripted.on_pass = lambda _: clock.__setitem__(0, clock[0] + FORK_SECONDS / 4)
-        attempts.append(Attempt(scripted, fills, [Counted(tokenizer, lambda *_: True) for _ in begins]))
+        attempts.append(Attempt(scripted, fills, [Unconstrained(tokenizer) for _ in begins]))
         return attempts[-1]
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    found = Candidates(attempt, 1, tokenizer, 3, unjudged)
+    found = Candidates(attempt, 1, tokenizer, 3, lambda delivered, fill: Judgement((1.0,)))
     loop = found.denoise(limit)
     assert finished(loop).outcome == "ok"
     assert (attempts[1].reader.passes == 4) == (limit is not None)

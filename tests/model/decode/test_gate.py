@@ -1,4 +1,4 @@
-"""The gate: what it says of the beginnings of a fill."""
+"""The gate: the beginnings of a fill, the numbers that each has, and what it says of them."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
+from lacuna_model.core.context import Gap
 from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
+from lacuna_model.decode.evidence import (
+    LEAST,
+    MOST,
+    Beginning,
+    GapSurroundings,
+    JudgedFill,
+    JudgedToken,
+    beginnings,
+    numbers,
+)
+from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, lines_right, probability, shipped
 
-AROUND = GapSurroundings.of(b"x = \n", Region(4, 4, max_lines=1))
+AROUND = GapSurroundings(b"x = \n", Region(4, 4, max_lines=1))
 
 
 # sum <= -2: -1; else least <= -1: 0.5, else 2. Behind it a tree that is a leaf.
@@ -74,7 +85,8 @@ class ByteTokens:
 def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
     """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
     tokens = ByteTokens()
-    return lines_right(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens)
+    own = Fill(Gap(0, prefix.encode()), 99, tokens=tokens.encode(prefix + written), log_probs=dict(enumerate(said)))
+    return lines_right(fill, own, tokens)
 
 
 def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:
@@ -96,3 +108,78 @@ def test_every_line_has_a_confidence_no_higher_than_the_line_before(fill: str, w
     found = confidences(fill, written, said)
     assert len(found) == max(len(fill.splitlines()), 1)
     assert all(0 < later <= earlier < 1 for earlier, later in pairwise(found))
+
+
+TEXT = """import ledger
+
+def area(width, height):
+    area = \n
+def volume(width, height, depth):
+    return width * height * depth
+"""
+AT = TEXT.index("area = ") + len("area = ")
+FILL = "width * heigth\nreturn area"
+
+
+def around(text: str = TEXT, at: int = AT) -> GapSurroundings:
+    """What stands around a cursor."""
+    return GapSurroundings(text.encode(), Region(at, at))
+
+
+def written(fill: str, *log_probs: float) -> JudgedFill:
+    """A fill of which each word is a token; the last log-probability is that of its end."""
+    words = fill.replace("\n", " \n ").split(" ")
+    tokens = [JudgedToken(f"{word} ".encode(), one, 2.0) for word, one in zip(words, log_probs, strict=False)]
+    return JudgedFill(tokens, JudgedToken(b"", log_probs[-1], 1.0))
+
+
+def test_the_beginnings_of_a_fill_are_the_words_of_its_first_line_and_its_lines() -> None:
+    assert [(FILL[: one.end], one.line, one.is_whole) for one in beginnings(FILL)] == [
+        ("width", 0, False),
+        ("width *", 0, False),
+        ("width * heigth", 0, True),
+        (FILL, 1, True),
+    ]
+
+
+@given(st.text("aé(.\n ", max_size=30))
+def test_beginnings_grow_and_never_cut_a_character(fill: str) -> None:
+    found = list(beginnings(fill))
+    ends = [one.end for one in found]
+    assert ends == sorted(ends)
+    assert len({(one.end, one.is_whole) for one in found}) == len(found)
+    assert sum(one.is_whole for one in found) == max(fill.removesuffix("\n").count("\n") + 1, 1)
+    for one in found:
+        fill.encode()[: one.end].decode()
+
+
+def test_a_beginning_has_the_numbers_for_which_the_gate_was_fitted() -> None:
+    said = written(FILL, -0.5, -0.25, -3.0, -0.1, -0.2, -25.0, -0.4)
+    word, operator, line, whole = (numbers(around(), FILL, said, one) for one in beginnings(FILL))
+    assert {name: round(value, 3) for name, value in line.items() if value} == {
+        **{"head": 1.946, "deeper": 4.0, "lines": 1.609, "tokens": 1.386, "unsure_tokens": 1.0},
+        **{"sum": -3.75, "least": -3.0, "mean": -1.25, "first": -0.5, "last": -3.0, "end": -0.1},
+        **{"margin": 1.099, "first_margin": 1.099, "end_margin": 1.099},
+        **{"whole_sum": -3.75, "whole_least": -3.0, "whole_end": -0.1, "is_whole": 1.0},
+        **{"characters": 2.708, "words": 1.099, "unknown": 1.0},
+    }
+    assert (word["end"], word["end_margin"], word["whole_sum"], word["unknown"]) == (0, math.log1p(MOST), 0, 0)
+    assert (word["rarest"], word["at_end_operator"], operator["at_end_operator"]) == (math.log1p(3), 0, 1)
+    assert (whole["least"], whole["end"], whole["stands_above"]) == (LEAST, -0.4, 0)
+
+
+def test_a_line_that_stands_elsewhere_is_seen_with_its_head() -> None:
+    text = "ledger.add(1)\nledger.open()\nledger.\n"
+    at = len(text) - 1
+    *_, whole = beginnings("add(1)")
+    found = numbers(around(text, at), "add(1)", written("add(1)", -1.0, -1.0), whole)
+    assert (found["stands_elsewhere"], found["stands_above"], found["begins_like"]) == (1, 0, math.log1p(2))
+
+
+def test_healed_text_is_no_part_of_what_is_written() -> None:
+    fill = Fill(Gap(0, prefix=b"ar"), 8, tokens=list(b"area"), log_probs={2: -1.0, 3: -2.0, 4: -0.5})
+    fill.rivals[3] = (3.0, 1)
+    found = JudgedFill.of(fill, ByteTokens())
+    assert [(one.text, one.log_prob, one.margin) for one in found.tokens] == [(b"e", -1.0, 0.0), (b"a", -2.0, 3.0)]
+    assert found.end == JudgedToken(b"", -0.5, 0.0)
+    assert Beginning(2, 0, is_whole=True) in beginnings("ea")

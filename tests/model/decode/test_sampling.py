@@ -1,11 +1,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from lacuna_model.core.constraint import Run
 from lacuna_model.decode.sampling import drawn
-from lacuna_model.fim.loading import LoadedFim
 
 KEY = (0, 5)
 
@@ -33,11 +31,3 @@ def test_tokens_are_drawn_as_often_as_they_are_probable() -> None:
     best = np.mean([[token == 0 for token in one_by_one(seed, read()).tokens] for seed in range(-1000, 1000)], axis=0)
     probabilities = np.exp(read().logp)
     assert np.allclose(best, probabilities[:, 0] / probabilities.sum(axis=1), atol=0.05)
-
-
-@pytest.mark.parametrize("prefix", [b"d", b"de", b" ", b"    ", b"\n", b" def", b"\xf0", b"def"])
-def test_exactly_the_tokens_that_begin_with_a_prefix_are_found(model: LoadedFim, prefix: bytes) -> None:
-    tokenizer = model.tokenizer
-    expected = {i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i).startswith(prefix)}
-    assert set(model.prefixes.starting_with(prefix).tolist()) == expected
-    assert expected

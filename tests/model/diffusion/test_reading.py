@@ -15,9 +15,8 @@ from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, FillGaps, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.sampling import RULED_OUT
-from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.reading import FullReader
-from lacuna_model.diffusion.slots import Marginals
+from lacuna_model.diffusion.guess import Marginals
+from lacuna_model.diffusion.reading import FullReader, LoadedDiffusion
 from lacuna_model.engine import Engine
 from lacuna_model.readers import load_checkpoint
 from lacuna_model.syntax import language_for, parses
@@ -51,11 +50,10 @@ def reader(model: LoadedDiffusion, layout: Layout) -> FullReader:
     return FullReader(model, layout, DecodeOptions())
 
 
-def seen_by(reads: FullReader, fills: list[Fill]) -> list[Marginals]:
-    """What one pass says of the slots of fills, none of which is finished."""
+def seen_by(reads: FullReader, fills: list[Fill]) -> list[list[Marginals]]:
+    """What one pass says of each slot of fills, none of which is finished."""
     assert reads.read(fills) == [None] * len(fills)
-    found = [reads.guess(fill).seen for fill in fills]
-    return [one for one in found if one is not None]
+    return [list(reads.slots(fill).seen.values()) for fill in fills]
 
 
 @pytest.mark.parametrize("kind", ["Dream", "llada", "a2d-qwen3", "CoDA"])
@@ -81,9 +79,9 @@ def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Pa
             said = logits[start + slot - model.how.shift].log_softmax(-1)
             allowed = said.clone()
             allowed[list(model.tokenizer.special_ids)] = -torch.inf
-            best = marginals.ids[slot].tolist()
+            best = marginals[slot].ids[0].tolist()
             assert best == allowed.topk(len(best)).indices.tolist()
-            np.testing.assert_allclose(marginals.logp[slot], said[best].numpy(), atol=1e-3)
+            np.testing.assert_allclose(marginals[slot].logp[0], said[best].numpy(), atol=1e-3)
 
 
 def test_prepared_weights_say_about_the_same(tmp_path: Path) -> None:
@@ -103,9 +101,9 @@ def test_prepared_weights_say_about_the_same(tmp_path: Path) -> None:
     layout = laid_out(exact, *SEGMENTS)
     readers, fills = [reader(one, layout) for one in (exact, small)], opened(layout)
     for _ in range(2):
-        for one, other in zip(*(seen_by(reads, fills) for reads in readers), strict=True):
-            np.testing.assert_allclose(one.entropy, other.entropy, atol=0.2)
-    assert readers[0].tokens(fills[0]) == readers[1].tokens(fills[0])
+        exactly, about = ([row.entropy for rows in seen_by(reads, fills) for row in rows] for reads in readers)
+        np.testing.assert_allclose(about, exactly, atol=0.2)
+    assert readers[0].slots(fills[0]).tokens == readers[1].slots(fills[0]).tokens
 
 
 def finished(reads: FullReader, fills: list[Fill]) -> list[Run]:
@@ -172,7 +170,7 @@ def in_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("candidates", [1, 2])
 @pytest.mark.parametrize("kind", ["folder", "in_blocks"])
 def test_an_engine_fills_several_gaps_validly(request: pytest.FixtureRequest, kind: str, candidates: int) -> None:
-    """What random weights say rarely can be a fill; the trained model of :mod:`.trained` has to fill its gaps."""
+    """What random weights say rarely can be a fill; the trained model of :mod:`.test_trained` has to fill its gaps."""
     engine = Engine.load(str(request.getfixturevalue(kind)))
     text = "def f(x):\n    y = \n    return (\n\ndef g():\n    pass\n"
     places = text.index("\n    return"), text.index("\n\ndef g")

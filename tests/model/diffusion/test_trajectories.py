@@ -17,7 +17,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
-from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.readers import NoCache, load_checkpoint, opening, reader
 
 BEFORE, AFTER = "def f(x):\n    y = ", "\n    return y\n"
@@ -38,7 +38,7 @@ def trajectory(model: LoadedDiffusion, **options: Any) -> tuple[list[list[int | 
 
     def watched(asked: Sequence[Fill]) -> Any:
         found = read(asked)
-        seen.append(reads.tokens(asked[0]))
+        seen.append(reads.slots(asked[0]).tokens)
         return found
 
     reads.read = watched

@@ -7,7 +7,7 @@ from typing import Any
 import gguf
 import numpy as np
 from tests.model.fim import tiny_fim
-from tests.model.gguf_files import add
+from tests.model.gguf_files import add, ended
 
 HIDDEN, HEADS, SHARED, DIM, INNER, LAYERS, EXPERTS = 64, 4, 2, 16, 96, 2, 4
 
@@ -88,10 +88,7 @@ def write(
         else:
             values = random.normal(0, 1.6 * shape[-1] ** -0.5, shape)
         writer.add_tensor(name, values.astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    ended(writer)
     return path
 
 

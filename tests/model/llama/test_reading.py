@@ -17,10 +17,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
-from lacuna_model.llama import cells
-from lacuna_model.llama.cells import Cells
 from lacuna_model.llama.library import Library
 from lacuna_model.llama.loading import LoadedLlama, load_llama
+from lacuna_model.llama.tracks import SEQUENCES, Cells
 from lacuna_model.readers import AUTO, LLAMA, load
 
 from . import shapes
@@ -150,7 +149,7 @@ def test_what_is_dropped_beside_a_pass_calls_nothing(files: dict[str, Path], mon
     read_once(model)
     assert during[during.index("decode") + 1] == "decoded"
     read_once(model)
-    assert num_free(model.cells) == cells.SEQUENCES - 1
+    assert num_free(model.cells) == SEQUENCES - 1
 
 
 def test_a_memory_that_cannot_shift_reads_the_suffix_again(both: tuple[LoadedFim, LoadedFim]) -> None:
