@@ -84,10 +84,6 @@ def masks(
         Path | None,
         typer.Option("--teacher", help="Learn what another model says, in this file of `python -m training targets`."),
     ] = None,
-    both_ways: Annotated[
-        bool,
-        typer.Option("--both-ways", help="Let masks attend to all others of their draft, some of which are given."),
-    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
     threads: ThreadsOption = 0,
     device: DeviceOption = "",
@@ -108,7 +104,6 @@ def masks(
             device=device,
             begin=rows_file.shipped(model),
             teacher=teacher,
-            both_ways=both_ways,
             seed=seed,
             threads=threads,
             say=output.say,
@@ -170,7 +165,7 @@ def targets(
     split = "held_out" if held_out else "train"
     with output.counting("prompts", prompts) as advance:
         found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
-    output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
+    output.say(f"{out} has {len(found)} prompts of {sum(len(one.ids) for one in found):,} tokens")
 
 
 def add_to(app: typer.Typer) -> None:

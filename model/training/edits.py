@@ -14,10 +14,9 @@ from lacuna_model.next_edit.changes import hunks
 from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import lines_of
-from training.archives import Releases
 from training.corpus import SPLITS
 from training.packages import CorpusError, Package, Role
-from training.registries import Npm, PyPI
+from training.registries import Npm, PyPI, Registry
 from training.sifting import Benchmarks, Job, sift
 from training.stored import Document, DocumentWriter
 
@@ -31,7 +30,7 @@ MAX_LINES = 12
 NOTHING = 1 / 3
 _IMPORT = re.compile(r"\s*(import|from|export\s.*\bfrom|(const|let|var)\b.*\brequire\()")
 _DIGITS = re.compile(r"[\d.]+")
-SOURCES: Mapping[str, Releases] = {"pypi": PyPI(), "npm": Npm()}
+SOURCES: Mapping[str, Registry] = {"pypi": PyPI(), "npm": Npm()}
 LEDGER, FOLDER = "edits.jsonl", "edits"
 # A package's examples are at most so many, so that none outweighs the others.
 MOST = 400
@@ -173,7 +172,7 @@ def make(
     *,
     releases: int,
     progress: Callable[[int, int, str], None] | None = None,
-    sources: Mapping[str, Releases] = SOURCES,
+    sources: Mapping[str, Registry] = SOURCES,
     benchmarks: Benchmarks | None = None,
     seed: int = 0,
 ) -> list[EditRecord]:
@@ -220,7 +219,7 @@ def read_ledger(path: Path) -> list[EditRecord]:
 
 def _examples(
     package: Package,
-    source: Releases,
+    source: Registry,
     out: Path,
     releases: int,
     benchmarks: Benchmarks,
@@ -235,8 +234,8 @@ def _examples(
         for _ in range(releases):
             sifted = sift(Job(package, source, paths), benchmarks)
             record.versions.append(package.version)
-            record.licence = record.licence or sifted.licence
-            dropped.update({} if sifted.licence else {"licence of the package": 1})
+            record.licence = record.licence or sifted.record.licence
+            dropped.update({} if sifted.record.licence else {"licence of the package": 1})
             older = {document.path: document for document, _ in sifted.documents}
             for path in sorted(newer.keys() & older.keys()):
                 for one in examples(older[path].text, newer[path], seed):

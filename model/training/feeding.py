@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.tokenizer import FimTokens
@@ -56,8 +57,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """P prompts filled up to T tokens: ``ids`` and a teacher's ``greedy`` [P, T]; ``ordinary`` and ``fill`` as they are
-    in :class:`training.masks.fitting.Prompts`.
+    """P prompts filled up to T tokens: ``ids`` [P, T], and of a teacher or the base the ``greedy`` [P, T] after each.
+
+    ``ordinary`` [P, T] are the tokens of the text, not of the format and not behind the end; ``fill`` [P] is the place
+    of the token that begins the fill, which is a place to draft from.
     """
 
     ids: Tensor
@@ -86,6 +89,25 @@ class Batch:
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         greedy = None if self.greedy is None else change(self.greedy)
         return Batch(change(self.ids), change(self.ordinary), change(self.fill), greedy)
+
+    def anchors(self) -> Tensor:
+        """Where drafts may begin [P, T]."""
+        places = torch.arange(self.ids.shape[1], device=self.ids.device)
+        return self.ordinary | (places == self.fill[:, None])
+
+    def reached(self, greedy: Tensor, masks: int, vocabulary: int) -> Tensor:
+        """Whether the j-th of ``masks`` rows behind a place is of use [P, T, masks].
+
+        It is where the text goes on with the ``greedy`` [P, T] tokens, j tokens long, and a head of ``vocabulary``
+        outputs can say the next one. All that is said is of use; what follows other words is never drafted.
+        """
+        sayable = greedy < vocabulary
+        agrees = torch.zeros_like(self.ordinary)
+        agrees[:, :-1] = (self.ids[:, 1:] == greedy[:, :-1]) & self.ordinary[:, 1:]
+        agrees &= sayable
+        run = F.pad(agrees, (0, masks - 1)).unfold(1, masks, 1).long().cumprod(-1).bool()
+        following = F.pad(sayable, (0, masks)).unfold(1, masks, 1)[:, 1:]
+        return run & following & self.anchors()[..., None]
 
 
 def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[Batch]:

@@ -1,16 +1,14 @@
 """The list of the corpus's packages: source, name, version and role of each."""
 
-import re
-import tomllib
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
 
-_PIN = re.compile(r"(?P<name>@?[\w.+/-]+)==(?P<version>[\w.+~:!-]+)")
+_Pin = Annotated[str, msgspec.Meta(pattern=r"^@?[\w.+/-]+==[\w.+~:!-]+$")]
 
 
 class CorpusError(LacunaError):
@@ -40,29 +38,17 @@ def read_packages(path: Path) -> tuple[Package, ...]:
     Raises CorpusError for a list that is invalid or names a package twice, and OSError.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: the package list is not valid TOML: {error}") from error
-    packages = tuple(_packages(path, table))
-    # Training on a held-out package would make every validation figure worthless.
-    seen: dict[tuple[str, str], Role] = {}
-    for package in packages:
-        key = (package.source, package.name.lower())
-        if key in seen:
-            raise CorpusError(f"{path}: {package.name} is listed twice ({seen[key]} and {package.role})")
-        seen[key] = package.role
-    return packages
-
-
-def _packages(path: Path, table: dict[str, object]) -> Iterator[Package]:
+        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[Role, list[_Pin]]])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path}: the package list cannot be used: {error}") from error
+    found: dict[tuple[str, str], Package] = {}
     for source, roles in table.items():
-        if not isinstance(roles, dict):
-            raise CorpusError(f"{path}: {source!r} must be a table of roles")
         for role, pins in roles.items():
-            if role not in {*Role} or not isinstance(pins, list):
-                raise CorpusError(f"{path}: [{source}] {role!r} must be one of the lists {', '.join(Role)}")
             for pin in pins:
-                match = _PIN.fullmatch(pin) if isinstance(pin, str) else None
-                if match is None:
-                    raise CorpusError(f"{path}: [{source}] {role}: {pin!r} is not of the form name==version")
-                yield Package(source, match["name"], match["version"], Role(role))
+                name, _, version = pin.partition("==")
+                package = Package(source, name, version, role)
+                # Training on a held-out package would make every validation figure worthless.
+                other = found.setdefault((source, name.lower()), package)
+                if other is not package:
+                    raise CorpusError(f"{path}: {name} is listed twice ({other.role} and {role})")
+    return tuple(found.values())

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.errors import NotPublishedError
-from training.archives import fetch
 from training.edits import LEDGER, EditExample, examples, make, path_of, read_ledger
 from training.packages import Package, Role
 from training.registries import PyPI
@@ -82,18 +81,14 @@ class Shelf(PyPI):
                 archive.writestr(f"{name}-{version}.dist-info/METADATA", about)
                 archive.writestr(f"{name}/module.py", text)
 
-    def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
+    def download(self, package: Package, folder: Path) -> None:
         wanted = package.version
         version = str(int(wanted[1:]) - 1) if wanted.startswith("<") else wanted
         wheel = self.folder / f"{package.name}-{version}-py3-none-any.whl"
-
-        def get(files: Path) -> None:
-            self.asked.append(f"{package.name} {version}")
-            if not wheel.exists():
-                raise NotPublishedError(wheel.name)
-            shutil.copy(wheel, files)
-
-        return fetch(package, folder, get)
+        self.asked.append(f"{package.name} {version}")
+        if not wheel.exists():
+            raise NotPublishedError(wheel.name)
+        shutil.copy(wheel, folder)
 
 
 @pytest.fixture

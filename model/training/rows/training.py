@@ -12,13 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.loading.rows_file import RowsConfig, additions
-from lacuna_model.network.devices import HOST, choose_device, choose_threads
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.network.devices import HOST
 from training import loop
-from training.base import HEAD_ROWS, Base, Rows, dense, precision
+from training.base import HEAD_ROWS, Base, Rows
 from training.loop import Progress, Run
 from training.masks.fitting import RANK, Trainable
-from training.masks.training import plain_form
+from training.masks.training import opened_base
 from training.rows.samples import Kind, RowSample, samples
 
 # Samples of a step, on a CPU and on a GPU; samples that are measured.
@@ -182,7 +181,7 @@ def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     return share[:, None] * (back[:rank] @ right.T), (left @ turned[:, :rank]) * share
 
 
-class Trained(loop.Trained):
+class Trained(Progress):
     """What the training has done so far, and the ``curve``: the tokens at each mark, and figures."""
 
     curve: list[tuple[int, Measured]] = msgspec.field(default_factory=list)
@@ -207,52 +206,44 @@ def train(
     It leaves a checkpoint and the file of the rows there. Raises CorpusError where the corpus has no samples, or the
     checkpoint is of another version.
     """
-    torch.set_num_threads(threads or choose_threads())
-    place = choose_device(device)
     run = Run(out, kind, Trained(), say, advance)
-    before = run.done
-    about, weights = plain_form(path, drafts=False)
-    tokenizer = Tokenizer(about.vocabulary)
-    fim = tokenizer.fim
+    base, tokenizer = opened_base(path, device, threads, drafts=False)
+    fim, done = tokenizer.fim, run.done
     assert fim is not None
-    base = Base(about.config, dense(weights, about.config, place, precision(place)))
-    del weights
-    fit = RowsFit(base, kind, seed=seed + before.samples)
+    begun = seed + done.samples  # other samples than those that were drawn before
+    fit = RowsFit(base, kind, seed=begun)
     if run.state is not None:
         fit.go_on(run.state)
-    size = BATCH if place == HOST else GPU_BATCH
+    size = BATCH if base.device == HOST else GPU_BATCH
     held_out = samples(kind, corpus, "held_out", tokenizer, fim, 1)
     asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
-    # Other samples than those that were drawn before.
-    begun = seed + before.samples
     drawn = _batches(samples(kind, corpus, "train", tokenizer, fim, begun), size, begun)
 
-    def share(now: Progress) -> float:
-        if steps:
-            return (before.samples + now.samples) / (steps * size)
-        return (before.seconds + now.seconds) / max(seconds, 1e-6)
+    def share(now: Trained) -> float:
+        return now.samples / (steps * size) if steps else now.seconds / max(seconds, 1e-6)
 
-    def notice(now: Progress) -> None:
-        done = before.and_then(now, curve=list(run.done.curve))
-        line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
-        if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
+    def notice(now: Trained) -> None:
+        line = f"{now.seconds / 60:.0f} min, {now.samples:,} samples, {now.tokens:,} tokens, loss {now.loss:.3f}"
+        if len(now.curve) < len(MARKS) and share(now) >= MARKS[len(now.curve)]:
             measured = fit.measure(asked, fim.ends)
-            done.curve.append((done.tokens, measured))
-            line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
-        run.keep(fit.state(), *fit.kept(), done, line)
+            now.curve.append((now.tokens, measured))
+            line = f"{now.seconds / 60:.0f} min, {now.tokens:,} tokens: {measured.line()}"
+        run.keep(fit.state(), *fit.kept(), line)
 
-    if not before.curve:
-        notice(Progress())
-    now = loop.train(
-        lambda batch, _, done: fit.step(batch, done),
+    if not done.curve:
+        notice(done)
+    before = done.steps
+    loop.train(
+        lambda batch, _, share: fit.step(batch, share),
         drawn,
+        done,
         done=lambda now: run.shown(share(now)),
         notice=notice,
         every_s=NOTICE_S,
     )
-    if now.steps:
-        notice(now)
-    return run.done
+    if done.steps > before:
+        notice(done)
+    return done
 
 
 def _batches(drawn: Iterator[RowSample], size: int, seed: int) -> Iterator[Batch]:
