@@ -1,6 +1,5 @@
 """Builds the corpus from its package list: fetches, filters, deduplicates, writes, and records all in a manifest."""
 
-import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -80,13 +79,13 @@ def benchmarks_of(
     """The problems of some files and of the benchmark packages; raises CorpusError where one is not published."""
     found = Benchmarks()
     for path in files:
-        found.read(path)
+        found.read(str(path), path.read_bytes())
     for job in _fetch_all([one for one in packages if one.role is Role.BENCHMARK], sources, downloads):
         if not job.paths:
             raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
         for path in job.paths:
             for name, data in read_archive(path, lambda name: name.endswith((".jsonl", ".jsonl.gz"))):
-                found.add_lines(gzip.decompress(data) if name.endswith(".gz") else data)
+                found.read(name, data)
     return found
 
 

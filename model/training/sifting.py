@@ -56,19 +56,14 @@ class Benchmarks:
         if isinstance(name, str):
             self._entry_points.add(name)
 
-    def read(self, path: Path) -> None:
+    def read(self, name: str, data: bytes) -> None:
         """Adds every problem of a `.jsonl` or `.jsonl.gz` file; raises CorpusError if it cannot be read."""
         try:
-            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            self.add_lines(data)
+            for line in (gzip.decompress(data) if name.endswith(".gz") else data).splitlines():
+                if line.strip():
+                    self.add(json.loads(line))
         except (OSError, EOFError, ValueError) as error:
-            raise CorpusError(f"{path}: cannot read the benchmark problems: {error}") from error
-
-    def add_lines(self, data: bytes) -> None:
-        """Adds every problem of JSON-lines data."""
-        for line in data.splitlines():
-            if line.strip():
-                self.add(json.loads(line))
+            raise CorpusError(f"{name}: cannot read the benchmark problems: {error}") from error
 
     def contaminates(self, text: str) -> bool:
         """Whether a file quotes a problem, names a benchmark, or defines several of its functions."""

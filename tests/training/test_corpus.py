@@ -1,25 +1,19 @@
 """The corpus is built from its package list, filtered, deduplicated, split and recorded."""
 
 import json
-import shutil
-import zipfile
-from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from random import Random
 
 import msgspec
 import pytest
-from tests.training.corpora import corpus
+from tests.training.corpora import Shelf, corpus
 
-from lacuna_model.core.errors import NotPublishedError
 from training.corpus import build_packages
 from training.packages import CorpusError, Package, Role, read_packages
 from training.registries import PyPI
 from training.stored import Document, DocumentWriter, Manifest, read_documents
 from training.stored import texts as drawn
-
-MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
 
 
 def module(name: str, functions: int = 12) -> str:
@@ -27,32 +21,6 @@ def module(name: str, functions: int = 12) -> str:
     name = name.translate(str.maketrans("0123456789", "qrstuvwxyz"))
     lines = (f"def {name}_{chr(97 + i)}({name}):\n    return {name}.{chr(97 + i)}_{name}" for i in range(functions))
     return "\n\n".join(lines) + "\n"
-
-
-class Shelf(PyPI):
-    """A registry whose packages are archives in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def add(self, name: str, files: Mapping[str, str], metadata: str = MIT) -> None:
-        with zipfile.ZipFile(self.path(name), "w") as archive:
-            for path, text in {f"{name}-1.dist-info/METADATA": metadata, **files}.items():
-                archive.writestr(path, text)
-
-    def path(self, name: str) -> Path:
-        return self.folder / f"{name}-1-py3-none-any.whl"
-
-    def download(self, package: Package, folder: Path) -> None:
-        if not self.path(package.name).exists():
-            raise NotPublishedError(f"{package.name}: not published")
-        shutil.copy(self.path(package.name), folder)
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    (tmp_path / "shelf").mkdir()
-    return Shelf(tmp_path / "shelf")
 
 
 def packages(**roles: Role) -> list[Package]:
@@ -66,9 +34,7 @@ def texts(path: Path) -> dict[str, str]:
 def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, tmp_path: Path) -> None:
     shelf.add("alpha", {"alpha/one.py": module("one"), "alpha/tiny.py": "x = 1\n", "alpha/_vendor/v.py": module("v")})
     shelf.add("beta", {"beta/two.py": module("two"), "beta/copy.py": module("one")})
-    shelf.add(
-        "gamma", {"gamma.py": module("three")}, "Metadata-Version: 2.4\nName: gamma\nVersion: 1\nLicense: GPL-3.0\n"
-    )
+    shelf.add("gamma", {"gamma.py": module("three")}, licence="GPL-3.0")
     steps: list[tuple[int, int, str]] = []
     manifest = build_packages(
         packages(beta=Role.TRAIN, gamma=Role.TRAIN, delta=Role.TRAIN, alpha=Role.HELD_OUT),
@@ -91,8 +57,7 @@ def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, 
     assert steps[-1] == (4, 4, "done")
 
 
-def test_worker_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path)
+def test_worker_processes_build_the_same_corpus(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("alpha", "beta", "gamma", "delta"):
         shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(4)} | {"same.py": module("same")})
     # The worker processes know only the real registry, so this process fetches the archives.

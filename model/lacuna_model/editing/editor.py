@@ -84,15 +84,15 @@ class Editor:
         fills = list(olds)
         ends: list[Rewriting] = []
         for index, part in enumerate(parts):
+            if ends and ends[-1].outcome == "deadline":
+                ends.append(ends[-1])
+                continue
             shift = sum(len(fill.encode()) - len(old.encode()) for fill, old in zip(fills, olds, strict=True))
             region = part.narrowed(regions[index], shift)
             current = with_fills(text, regions, fills)
-            end = yield from self._rewritten(part, current, region, tuple(fills[:index]))
-            ends.append(end)
-            if end.text is not None:
-                fills[index] = part.whole(end.text)
-            elif end.outcome == "deadline":
-                break
+            ends.append((yield from self._rewritten(part, current, region, tuple(fills[:index]))))
+            if (new := ends[-1].text) is not None:
+                fills[index] = part.whole(new)
         return self._result(parts, fills, olds, ends)
 
     def _result(
@@ -101,25 +101,18 @@ class Editor:
         """The result of all regions: it is a failure only where no region has a new text."""
         failed = [end for end in ends if end.text is None]
         status: Status = "ok" if len(failed) < len(ends) else "no_valid_fill"
-        if ends[-1].outcome == "deadline":
-            status = ends[-1].outcome
-        message = failed[0].why if failed else ""
+        message = failed[0].why if failed else UNCHANGED if list(fills) == list(olds) else ""
         if failed and len(fills) > 1:
-            message = f"{len(failed) + len(fills) - len(ends)} of {len(fills)} regions stay as they are: {message}"
-        if not failed and list(fills) == list(olds):
-            message = UNCHANGED
-        refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=False))
-        nothing = ((),) * len(fills)
-        sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
-        sure = () if self._instruction is not None else sure
-        warned = tuple(end.warning for end in ends) + ("",) * (len(fills) - len(ends))
+            message = f"{len(failed)} of {len(fills)} regions stay as they are: {message}"
+        refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=True))
+        warned = tuple(end.warning for end in ends)
         return InfillResult(
-            status,
+            "deadline" if ends[-1].outcome == "deadline" else status,
             tuple(fills),
             FillStats(),
             message,
-            confidence=nothing,
-            likelihoods=sure,
+            confidence=((),) * len(fills),
+            likelihoods=() if self._instruction is not None else tuple(end.log_probs for end in ends),
             refused=refused if any(refused) else (),
             warnings=warned if any(warned) else (),
         )

@@ -23,6 +23,11 @@ class AnswerHunk:
         """The hunk with the old lines."""
         return AnswerHunk("equal", self.old, self.old)
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Its old and its new lines."""
+        return (*self.old, *self.new)
+
 
 def split(text: str) -> list[str]:
     """The lines of a text with their ends; only LF and CR LF end a line."""
@@ -37,6 +42,11 @@ def hunks(old: str, new: str) -> list[AnswerHunk]:
     for kind, hunk in diff.blocks(*keys):
         found += _finer(kind, before[hunk.start : hunk.end], after[hunk.new_start : hunk.new_end])
     return found
+
+
+def changes(old: str, new: str) -> list[AnswerHunk]:
+    """The hunks in which two texts differ."""
+    return [hunk for hunk in hunks(old, new) if hunk.kind != "equal"]
 
 
 def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:

@@ -66,7 +66,7 @@ _COMMENT = re.compile(r"^\s*(?:#|;|//|--|!)")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, the names of the definitions around it, and its own: its first line, its code, and the byte it is at.
+    """A name, the names of the definitions around it, and its own first line and code.
 
     It is ``local`` in a function that reaches beyond the part, up to byte ``until``.
     """
@@ -77,7 +77,6 @@ class Name:
     local: bool = False
     until: int = 0
     code: str = ""
-    at: int = 0
 
 
 def is_configuration(text: str) -> bool:
@@ -112,9 +111,7 @@ def _in_tree(root: Node, start: int, end: int) -> Iterator[Name]:
             whole = (node.text or b"").decode(errors="replace")
             head, code = (" ".join(text.split()) for text in (whole.partition("\n")[0], whole))
             until = function.end_byte if function is not None else 0
-            yield from (
-                Name(name, (*around, *owner), head, function is not None, until, code, node.start_byte) for name in own
-            )
+            yield from (Name(name, (*around, *owner), head, function is not None, until, code) for name in own)
         around = (*around, *(own[:1] or owner))
         inside = start <= node.start_byte and node.end_byte <= end
         inner = [one for one in node.named_children if one.end_byte > start and one.start_byte < end]

@@ -68,24 +68,18 @@ def window_layout(
 def _sweep(
     model: Loaded, part: EditedPart, before: str, request: InfillRequest, changes: Sequence[PastChange]
 ) -> list[int]:
-    separator = model.fim.file_sep if isinstance(model, LoadedFim) else None
-    if separator is None:
+    if not isinstance(model, LoadedFim) or (separator := model.fim.file_sep) is None:
         raise RequestError(f"the model {model.name} has no token that separates files, so it rewrites nothing")
     encode = model.tokenizer.encode
     name = PurePath(request.path).name or "file"
     current = before + part.old
     sections = [(snippet.path, snippet.text) for snippet in request.snippets]
-    sections += map(_section, changes)
+    sections += [(f"{PurePath(one.path).name}.diff", f"original:\n{one.old}\nupdated:\n{one.new}") for one in changes]
     sections += [(f"original/{name}", _as_it_was(current, name, changes)), (f"current/{name}", current)]
-    prompt = [*model.fim.start] if isinstance(model, LoadedFim) else []
+    prompt = [*model.fim.start]
     for title, content in sections:
         prompt += [separator, *encode(f"{title}\n{content.rstrip()}\n")]
     return [*prompt, separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
-
-
-def _section(change: PastChange) -> tuple[str, str]:
-    """A change as Sweep's prompts show it: its title, and its old and new lines."""
-    return f"{PurePath(change.path).name}.diff", f"original:\n{change.old}\nupdated:\n{change.new}"
 
 
 def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:

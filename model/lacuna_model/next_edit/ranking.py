@@ -20,7 +20,7 @@ from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Pattern, Variable
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
-from lacuna_model.text.lines import line_starts, lines_of
+from lacuna_model.text.lines import line_starts
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
@@ -72,10 +72,6 @@ class Surroundings:
         self._change, self._tokens = change, tokens
         self._headers: dict[int, list[int]] = {}
         self._exchanges: dict[Pattern, dict[str, float]] = {}
-
-    @cached_property
-    def _lines(self) -> list[str]:
-        return lines_of(self._tokens.text)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -160,7 +156,7 @@ class Surroundings:
     def _enclosing(self, row: int) -> list[int]:
         """Returns the lines that enclose a line by their indentation, the innermost first."""
         if row not in self._headers:
-            self._headers[row] = _headers(self._lines, row)
+            self._headers[row] = _headers(self._tokens.lines, row)
         return self._headers[row]
 
 
@@ -202,7 +198,7 @@ def _text(tokens: TokenizedText, index: int) -> str:
 
 def _declares(change: RecentChange, name: str) -> bool:
     """Whether the changed lines seem to declare a name."""
-    text = lines_of(change.old.text)[change.hunk.start : change.hunk.end]
+    text = change.old.lines[change.hunk.start : change.hunk.end]
     lines = [line for line in text if re.search(rf"\b{re.escape(name)}\b", line)]
     assigned = re.compile(rf"^\s*(?:[\w,\s*]*\b)?{re.escape(name)}\b[\w\s,\[\]:*.]*(?::=|=(?!=))")
     return any(_DECLARES.search(line) or assigned.match(line) for line in lines)

@@ -9,7 +9,7 @@ from tests.model.llama import shapes
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region, Snippet
-from lacuna_model.editing.part import MAX_TOKENS, EditedPart
+from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompts import LINES_BEFORE, window_layout
 from lacuna_model.engine import Engine
 from lacuna_model.llama.loading import LoadedLlama, load_llama
@@ -67,12 +67,6 @@ def test_lines_far_above_are_not_read() -> None:
     found, _ = prompt(text, Region(len(text) - 5, len(text)))
     assert f"v{40 - LINES_BEFORE}\n" in found
     assert f"v{39 - LINES_BEFORE}\n" not in found
-
-
-def test_a_long_part_is_refused() -> None:
-    text = ("x" * 60 + "\n") * 200
-    with pytest.raises(RequestError, match=f"at most {MAX_TOKENS:,} are rewritten"):
-        prompt(text, Region(0, len(text)))
 
 
 @pytest.fixture
