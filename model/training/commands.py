@@ -1,8 +1,6 @@
 """The commands of ``python -m training``: the corpus of code, and what a model's drafts are trained on it."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,17 +13,6 @@ from training.options import CORPUS, CorpusOption, DeviceOption, ModelOption, Pa
 
 CORES = os.cpu_count() or 1
 PACKAGES = Path(__file__).with_name("packages.toml")
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on stderr: yields a function that takes what is done, of how many, and a name."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
 def corpus(
@@ -48,8 +35,8 @@ def corpus(
     from training.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
-    with _bar() as progress:
-        manifest = build_packages(listed, out, progress, benchmark_files=benchmark or (), workers=workers)
+    with output.counting("packages", len(listed)) as advance:
+        manifest = build_packages(listed, out, benchmark_files=benchmark or (), workers=workers, advance=advance)
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
 
@@ -68,9 +55,9 @@ def edits(
 
     listed = read_packages(packages or PACKAGES)
     (out / "downloads").mkdir(parents=True, exist_ok=True)
-    with _bar() as progress:
+    with output.counting("packages", None) as advance:
         known = benchmarks_of(listed, out / "downloads")
-        found = make(listed, out, releases=releases, progress=progress, benchmarks=known, seed=seed)
+        found = make(listed, out, releases=releases, advance=advance, benchmarks=known, seed=seed)
     output.say(f"{sum(one.examples for one in found):,} examples of {len(found)} packages; see {out / LEDGER}")
 
 

@@ -11,7 +11,6 @@ from training.registries import DebianLibraries, DebianSources, Npm, PyPI, Regis
 from training.sifting import Benchmarks, Duplicates, Job, sift_all
 from training.stored import DocumentWriter, Manifest, Total
 
-Progress = Callable[[int, int, str], None]
 SOURCES: Mapping[str, Registry] = {
     "pypi": PyPI(),
     "npm": Npm(),
@@ -28,11 +27,11 @@ MANIFEST = "manifest.json"
 def build_packages(
     packages: Sequence[Package],
     out_dir: Path,
-    progress: Progress | None = None,
     *,
     sources: Mapping[str, Registry] = SOURCES,
     benchmark_files: Sequence[Path] = (),
     workers: int = 0,
+    advance: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Builds `LANGUAGE/train.jsonl.zst`, `LANGUAGE/held_out.jsonl.zst` and `manifest.json` from packages.
 
@@ -48,10 +47,8 @@ def build_packages(
     ordered = [package for role in _ORDER for package in packages if package.role is role]
     manifest, duplicates, writers = Manifest(), Duplicates(), dict[str, DocumentWriter]()
     with ExitStack() as stack:
-        for done, sifted in enumerate(sift_all(_fetch_all(ordered, sources, downloads), benchmarks, workers)):
+        for sifted in sift_all(_fetch_all(ordered, sources, downloads), benchmarks, workers):
             record, keys = sifted.record, set[str]()
-            if progress:
-                progress(done, len(ordered), f"{record.name} {record.version}")
             manifest.packages.append(record)
             for document, sketch in sifted.documents:
                 if not duplicates.accepts(sketch):
@@ -67,9 +64,8 @@ def build_packages(
                 for sums in (record, total):
                     sums.files += 1
                     sums.bytes += len(document.text.encode())
+            advance()
     manifest.write(out_dir / MANIFEST)
-    if progress:
-        progress(len(ordered), len(ordered), "done")
     return manifest
 
 

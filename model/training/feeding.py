@@ -10,6 +10,7 @@ from random import Random
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from lacuna_model.tokenizer import FimTokens
 
@@ -120,23 +121,22 @@ def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[
         alike = waiting.setdefault(kind, [])
         alike.append(sample)
         if len(alike) >= max(tokens // length, 1):
-            yield _batch(waiting.pop(kind), length, fim, own)
-    for (length, _), alike in waiting.items():
-        yield _batch(alike, length, fim, own)
+            yield _batch(waiting.pop(kind), fim, own)
+    yield from (_batch(alike, fim, own) for alike in waiting.values())
 
 
-def _batch(samples: Sequence[Sample], length: int, fim: FimTokens, own: Tensor) -> Batch:
-    ids = torch.stack([_filled(sample.ids, length, fim.middle) for sample in samples])
-    inside = torch.arange(length) < torch.tensor([len(sample.ids) for sample in samples])[:, None]
+def _batch(samples: Sequence[Sample], fim: FimTokens, own: Tensor) -> Batch:
+    ids = filled([torch.as_tensor(sample.ids) for sample in samples], fim.middle)
+    inside = torch.arange(ids.shape[1]) < torch.tensor([len(sample.ids) for sample in samples])[:, None]
     fill = (ids == fim.middle).int().argmax(1)
-    known = [_filled(sample.greedy, length, 0) for sample in samples if sample.greedy is not None]
-    return Batch(ids, inside & ~torch.isin(ids, own), fill, torch.stack(known) if known else None)
+    known = [torch.as_tensor(sample.greedy) for sample in samples if sample.greedy is not None]
+    return Batch(ids, inside & ~torch.isin(ids, own), fill, filled(known, 0) if known else None)
 
 
-def _filled(ids: Sequence[int], length: int, value: int) -> Tensor:
-    filled = torch.full((length,), value)
-    filled[: len(ids)] = torch.as_tensor(ids)
-    return filled
+def filled(parts: list[Tensor], value: int, multiple: int = STEP) -> Tensor:
+    """Rows of numbers in one tensor, filled up to a multiple of so many with a value."""
+    found = pad_sequence(parts, batch_first=True, padding_value=value)
+    return F.pad(found, (0, -found.shape[1] % multiple), value=value)
 
 
 def ahead(batches: Iterable[Batch], device: torch.device, count: int = 4) -> Generator[Batch, None, None]:

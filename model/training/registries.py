@@ -67,13 +67,11 @@ class Registry:
     """A registry of packages, in whose archives some files state the licence."""
 
     languages: frozenset[str]
-    # The files that state the licence, and how the package manager says that there is no such package.
-    states: re.Pattern[str]
+    # The package manager's command, which downloads a package into its working folder; how it says that there is none.
+    command: tuple[str, ...]
     absent: re.Pattern[str]
-
-    def command(self, package: Package) -> tuple[str, ...]:
-        """The package manager's command that downloads a package into its working folder."""
-        raise NotImplementedError
+    # The files that state the licence.
+    states: re.Pattern[str]
 
     def version_of(self, package: Package, path: Path) -> str:
         """The version of a package's file; of registries that keep older releases alone."""
@@ -93,7 +91,7 @@ class Registry:
 
     def download(self, package: Package, folder: Path) -> None:
         """Downloads a package's files to an empty folder. Raises NotPublishedError and DownloadError."""
-        run(self.command(package), folder, self.absent)
+        run([part.format(package) for part in self.command], folder, self.absent)
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
         """Returns the package's files; downloads them to a folder of their own in ``folder`` if they are missing.
@@ -227,8 +225,8 @@ class PyPI(Registry):
         classifiers = [name for name in metadata.get("classifiers", ()) if name.startswith("License ::")]
         said = expression or ", ".join(classifiers) or free
         licence = permissive_licence(expression, classifiers, text if said is None else free)
-        stated = "only a licence file" if said is None else " ".join(said.split())[:100]
-        return Licences(licence, stated, lambda name: licence)
+        words = "only a licence file" if said is None else " ".join(said.split())[:100]
+        return Licences(licence, words, lambda name: licence)
 
 
 class _LicenceField(msgspec.Struct):
@@ -251,12 +249,9 @@ class Npm(Registry):
     """Packages of the npm registry as published; the filters remove compiled and bundled files."""
 
     languages = frozenset({"javascript", "typescript", "tsx"})
+    command = ("npm", "pack", "--ignore-scripts", "{0.name}@{0.version}")
     states = re.compile(r"[^/]*/package\.json")
     absent = re.compile(r"^npm (error|ERR!) code (E404|ETARGET)", re.MULTILINE)
-
-    def command(self, package: Package) -> tuple[str, ...]:
-        """Fetches the tarball of a version; npm runs none of its scripts."""
-        return "npm", "pack", "--ignore-scripts", f"{package.name}@{package.version}"
 
     def version_of(self, package: Package, path: Path) -> str:
         """The version in the name of a tarball."""
@@ -296,12 +291,10 @@ class DebianSources(_Debian):
     """Upstream tarballs, with the licence of every file from Debian's own tarball."""
 
     languages = frozenset({"c", "cpp", "java"})
+    # The machine's apt needs source entries (``deb-src``).
+    command = ("apt-get", "source", "--download-only", "--only-source", "{0.name}={0.version}")
     states = re.compile(r"debian/copyright")
     _tarball = re.compile(r".*\.(orig(-(?P<component>[\w-]+))?|debian)\.tar\.(gz|xz|bz2)")
-
-    def command(self, package: Package) -> tuple[str, ...]:
-        """Fetches a source package; the machine's apt needs source entries (``deb-src``)."""
-        return "apt-get", "source", "--download-only", "--only-source", f"{package.name}={package.version}"
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
         """Returns the tarballs of a source package."""
@@ -321,11 +314,8 @@ class DebianLibraries(_Debian):
     """`golang-*-dev` and `librust-*-dev` packages, which contain the libraries' sources."""
 
     languages = frozenset({"go", "rust"})
+    command = ("apt-get", "download", "{0.name}={0.version}")
     states = re.compile(r"(\./)?usr/share/doc/[^/]+/copyright")
-
-    def command(self, package: Package) -> tuple[str, ...]:
-        """Fetches the only file of a binary package."""
-        return "apt-get", "download", f"{package.name}={package.version}"
 
     def without_root(self, files: dict[str, bytes]) -> dict[str, bytes]:
         """Removes the prefix that all paths share."""

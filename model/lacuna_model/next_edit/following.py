@@ -15,7 +15,7 @@ from lacuna_model.text.lines import first_of, splice
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
-ELSEWHERE = 0.7  # the same in other files than that of the change
+ELSEWHERE = 0.6  # the same in other files than that of the change
 # What stands in the scope of a variable whose declaration was renamed.
 RENAMED = 0.95
 MAX_CANDIDATES = 600

@@ -46,22 +46,23 @@ def places(
 
     At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
     """
-    known = [(len(tokens.places.get(part, ())), at) for at, part in enumerate(pattern.old) if isinstance(part, str)]
-    if not known:
+    parts = [(number, part) for number, part in enumerate(pattern.old) if isinstance(part, str)]
+    if not parts:
         return
-    _, number = min(known)  # the rarest token that has to be there
+    # The rarest token that has to be there.
+    number, text = min(parts, key=lambda one: (len(tokens.places.get(one[1], ())), one[0]))
     reach = int(len(pattern.kept) == len(pattern.old))  # what is inserted beside the change would be inserted twice
     found = 0
-    for at in tokens.places.get(pattern.old[number], ()):
+    for at in tokens.places.get(text, ()):
         if until is not None and work.reached(until):
             return
-        parts = _matched(pattern, tokens, number, at)
-        if parts is None or found >= MAX_PLACES:
+        matched = _matched(pattern, tokens, number, at)
+        if matched is None or found >= MAX_PLACES:
             continue
-        first, last = parts[0][0], parts[-1][1]
+        first, last = matched[0][0], matched[-1][1]
         if any(first < end + reach and start - reach < last for start, end in avoided):
             continue
-        place = _rendered(pattern, tokens, parts)
+        place = _rendered(pattern, tokens, matched)
         if place is not None and accepts(place):
             found += 1
             yield place

@@ -49,7 +49,7 @@ class Renames:
         self._own = ParsedText(change.new, change.language)
         self._there = self._own if where == "here" else ParsedText(tokens, change.language)
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
-        self._of_ops = {op: self._rename(op) for op in change.exchanges}
+        self._renames = [one for one in map(self._rename, change.exchanges) if one is not None]
 
     @property
     def _is_same_text(self) -> bool:
@@ -80,7 +80,7 @@ class Renames:
 
     def of(self, place: MatchedPlace) -> Related:
         """Returns how the names that a place exchanges are related to those of the change, by the least sure one."""
-        known = [one for one in self._of_ops.values() if one is not None and one.new in place.pattern.written]
+        known = [one for one in self._renames if one.new in place.pattern.written]
         gone = [(place.parts[number][0], text) for number, text in place.pattern.gone.items()]
         if not {text for _, text in gone} <= {one.old for one in known} or len(gone) < len(place.pattern.written):
             return Related()  # more than names is exchanged

@@ -133,7 +133,7 @@ class Scopes:
         found, rules = _Declarations(), self._rules
         for way in self._ways.values():
             if any(one.node.type in rules.passes for one in way.around):
-                found.passing.add(next(self._scopes(way, functions=True), FILE))
+                found.passing.add(self._home(way, functions=True))
             elif owner := self._owner(way):
                 member = self._member(way)
                 behind = way.around[member[0] + 1 :] if member is not None else []
@@ -206,9 +206,10 @@ class Scopes:
                 yield one
             skip = False
 
-    def _scopes(self, way: _Way, *, functions: bool = False) -> Iterator[Home]:
-        """Yields the scopes around a name, the innermost first; ``functions``: these alone."""
-        return (one.home for one in self._levels(way) if not functions or one.node.type in self._rules.functions)
+    def _home(self, way: _Way, *, functions: bool) -> Home:
+        """Returns the innermost scope around a name; ``functions``: of these alone."""
+        levels = (one for one in self._levels(way) if not functions or one.node.type in self._rules.functions)
+        return next((one.home for one in levels), FILE)
 
     def _is_body(self, way: _Way, number: int) -> bool:
         """Whether a node is the body or the head of a function, and no scope of its own."""
@@ -242,7 +243,7 @@ class Scopes:
 
     def _declared_in(self, way: _Way, at: int) -> Home:
         hoisted = any(one.node.type in self._rules.hoisted for one in way.around[at : at + 2] if one.home)
-        return next(self._scopes(way, functions=hoisted), FILE)
+        return self._home(way, functions=hoisted)
 
     def _member(self, way: _Way) -> tuple[int, Node | None] | None:
         """Returns how far above a name the member access is, and what stands before its dot; None if it is none."""

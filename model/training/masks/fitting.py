@@ -98,10 +98,7 @@ class Trainable:
 
     def state(self) -> dict[str, Any]:
         """What a training goes on from."""
-        return {
-            "tensors": self.tensors_now(),
-            "optimizer": self._optimizer.state_dict(),
-        }
+        return {"tensors": self.tensors_now(), "optimizer": self._optimizer.state_dict()}
 
     @torch.no_grad()
     def go_on(self, state: Mapping[str, Any]) -> None:
@@ -138,14 +135,7 @@ class Fit(Trainable):
     """Fits mask rows."""
 
     def __init__(
-        self,
-        base: Base,
-        *,
-        slots: int = SLOTS,
-        rank: int = RANK,
-        rate: float = RATE,
-        soft: float = SOFT,
-        seed: int = 0,
+        self, base: Base, *, slots: int = SLOTS, rank: int = RANK, rate: float = RATE, soft: float = SOFT, seed: int = 0
     ) -> None:
         config = RowsConfig(base.config.hidden_size, base.config.num_layers, slots, rank)
         super().__init__(base, config, rate, seed)

@@ -15,6 +15,7 @@ from lacuna_model.loading.rows_file import RowsConfig, additions
 from lacuna_model.network.devices import HOST
 from training import loop
 from training.base import HEAD_ROWS, Base, Rows
+from training.feeding import filled
 from training.loop import Progress, Run
 from training.masks.fitting import RANK, Trainable
 from training.masks.training import opened_base
@@ -140,23 +141,20 @@ class RowsFit(Trainable):
         return found
 
     def _batch(self, samples: Sequence[RowSample]) -> _Tensors:
-        device = self._base.device
-        places = max(one.first for one in samples)
-        most = -(-max(len(one.ids) - one.first - 1 for one in samples) // 8) * 8
-        ids = torch.zeros((len(samples), places), dtype=torch.long)
-        own, wanted, slot = (torch.zeros((len(samples), most), dtype=torch.long) for _ in range(3))
-        anchor, weight = torch.full_like(own, -1), torch.zeros(own.shape)
-        for index, one in enumerate(samples):
-            ids[index, : one.first] = torch.tensor(one.ids[: one.first])
-            behind = torch.tensor(one.ids[one.first :])
-            count = len(behind) - 1
-            own[index, :count], wanted[index, :count] = behind[:-1], behind[1:]
-            anchor[index, :count] = one.first - 1
-            slot[index, :count] = torch.arange(1, count + 1)
-            weight[index, one.answer - one.first - 1 : count] = torch.tensor(one.weights)
-        weight /= weight.sum()
-        rows = Rows(torch.arange(len(samples)).to(device), anchor.to(device), slot.to(device))
-        return _Tensors(ids.to(device), rows, own.to(device), wanted.to(device), weight.to(device))
+        behind = [torch.tensor(one.ids[one.first :]) for one in samples]
+        weights = [torch.tensor([0.0] * (one.answer - one.first - 1) + [*one.weights]) for one in samples]
+        anchors = [torch.full((len(ids) - 1,), one.first - 1) for one, ids in zip(samples, behind, strict=True)]
+        parts = (
+            filled([torch.tensor(one.ids[: one.first]) for one in samples], 0, 1),
+            filled(anchors, -1, 8),
+            filled([torch.arange(1, len(ids)) for ids in behind], 0, 8),
+            filled([ids[:-1] for ids in behind], 0, 8),
+            filled([ids[1:] for ids in behind], 0, 8),
+            filled(weights, 0, 8),
+        )
+        ids, anchor, slot, own, wanted, weight = (part.to(self._base.device) for part in parts)
+        rows = Rows(torch.arange(len(samples), device=ids.device), anchor, slot)
+        return _Tensors(ids, rows, own, wanted, weight / weight.sum())
 
     def _scored(self, hidden: Tensor, batch: _Tensors) -> tuple[Tensor, Tensor]:
         """The gradient of the mean loss by the states ``hidden`` [P, R, H], and that loss."""

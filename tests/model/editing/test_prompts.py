@@ -22,7 +22,7 @@ def prompt(text: str, region: Region, *changes: PastChange, snippets: tuple[Snip
     model, data = tiny_fim.loaded(), text.encode()
     part = EditedPart.of(data, region)
     asked = InfillRequest(text, (region,), path="/src/a.py", snippets=snippets)
-    layout = window_layout(model, part, data, part.narrowed(region), asked, changes)
+    layout = window_layout(model, part, asked, changes)
     assert layout.answering is not None
     ids = [*layout.segments[0][0:], layout.answering.after]
     tokens = [b"|" if i == model.fim.file_sep else model.tokenizer.token_bytes(i) for i in ids]
@@ -88,7 +88,7 @@ def test_zeta_reads_the_text_below_the_changes_and_the_marked_lines(zeta: Loaded
     region = Region(0, 18)
     part = EditedPart.of(TEXT.encode(), region)
     request = asked_of_zeta(TEXT, region, snippets=(Snippet("b.py", "help = 1\n"),))
-    layout = window_layout(zeta, part, TEXT.encode(), part.narrowed(region), request, [change])
+    layout = window_layout(zeta, part, request, [change])
     assert layout.answering is not None
     ids = [*layout.segments[0], layout.answering.after]
     names = zeta.tokenizer.vocabulary.tokens
