@@ -6,7 +6,7 @@ A logistic regression over the features below, fitted on real commits (``python 
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property
@@ -71,7 +71,6 @@ class Surroundings:
     def __init__(self, change: RecentChange, tokens: TokenizedText) -> None:
         self._change, self._tokens = change, tokens
         self._headers: dict[int, list[int]] = {}
-        self._exchanges: dict[Pattern, dict[str, float]] = {}
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -94,28 +93,27 @@ class Surroundings:
         left = _agreement(old, pattern.start, new, place.first, -1)
         return Seen(place, left, _agreement(old, pattern.end, new, place.last, 1))
 
-    def features(self, one: Seen, others: Sequence[Seen]) -> dict[str, float]:
-        """Returns what is known of a place; ``others`` are all places of its pattern, itself included."""
-        pattern = one.place.pattern
-        if pattern not in self._exchanges:
-            self._exchanges[pattern] = self._exchange(pattern)
-        old, start = self._change.old, pattern.start
-        mine, its = _kind(old, start), _kind(self._tokens, one.place.first)
-        members = (_text(tokens, at - 1) in _MEMBERS for tokens, at in ((old, start), (self._tokens, one.place.first)))
-        alike = sum(other.context >= one.context for other in others)
-        return self._exchanges[pattern] | {
-            "one": 1.0,
-            "left_whole": float(one.left.whole),
-            "left_shape": one.left.shape / 4,
-            "right_shape": one.right.shape / 4,
-            "relative": (one.context + 1) / (max(other.context for other in others) + 1),
-            "many": math.log2(1 + len(others)) / 4,
-            "many_alike": math.log2(1 + alike) / 4,
-            "block": self._block_share(self._change.hunk.new_start, self._row(one.place.start)),
-            "same_kind": float(mine == its),
-            "prose": float(its == "comment" != mine),
-            "member": float(len(pattern.old) == len(pattern.new) == 1 and len({*members}) == 2),
-        }
+    def features(self, own: Sequence[Seen]) -> Iterator[dict[str, float]]:
+        """Yields what is known of each of the places of a pattern."""
+        if not own:
+            return
+        pattern, old = own[0].place.pattern, self._change.old
+        exchange, most = self._exchange(pattern), max(one.context for one in own)
+        kind, member = _kind(old, pattern.start), _text(old, pattern.start - 1) in _MEMBERS
+        alone = len(pattern.old) == len(pattern.new) == 1
+        for one in own:
+            its = _kind(self._tokens, one.place.first)
+            yield exchange | {
+                "one": 1.0,
+                "left_whole": float(one.left.whole),
+                "left_shape": one.left.shape / 4,
+                "right_shape": one.right.shape / 4,
+                "relative": (one.context + 1) / (most + 1),
+                "many": math.log2(1 + len(own)) / 4,
+                "same_kind": float(kind == its),
+                "prose": float(its == "comment" != kind),
+                "member": float(alone and member != (_text(self._tokens, one.place.first - 1) in _MEMBERS)),
+            }
 
     def of_extracted(self, one: Seen) -> float:
         """Returns the probability that the value of a new variable becomes its name, as it does below in its block."""
@@ -148,10 +146,15 @@ class Surroundings:
     def _row(self, offset: int) -> int:
         return bisect_right(self._starts, offset) - 1
 
-    def _block_share(self, first: int, second: int) -> float:
-        """Returns how many of the line ``first`` and the headers that enclose it enclose the line ``second``, 0..1."""
-        mine, others = [first, *self._enclosing(first)], {second, *self._enclosing(second)}
-        return sum(row in others for row in mine) / len(mine)
+    def is_unrelated(self, one: Seen, features: dict[str, float]) -> bool:
+        """Whether a place only has a name of the change: one that it keeps, or a short one in another block."""
+        if not features["rename"]:
+            return False
+        if features["single"] and features["rename_stays"]:
+            return True
+        row, start = self._row(one.place.start), self._change.hunk.new_start
+        inside = {start, *self._enclosing(start)} <= {row, *self._enclosing(row)}
+        return len(one.place.pattern.literals[0]) < SHORT and not inside
 
     def _enclosing(self, row: int) -> list[int]:
         """Returns the lines that enclose a line by their indentation, the innermost first."""
@@ -210,14 +213,6 @@ def _kind(tokens: TokenizedText, index: int) -> Kind:
     if _COMMENT.match(line):
         return "comment"
     return "string" if any(line.count(quote) % 2 for quote in ('"', "`", "'")) else "code"
-
-
-def is_unrelated(one: Seen, features: dict[str, float]) -> bool:
-    """Whether a place only has a name of the change: a short one, in another function, or one that the change keeps."""
-    if not features["rename"]:
-        return False
-    short = len(one.place.pattern.literals[0]) < SHORT
-    return bool((features["single"] and features["rename_stays"]) or (short and features["block"] < 1))
 
 
 def probability(features: dict[str, float]) -> float:

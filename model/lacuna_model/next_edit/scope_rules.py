@@ -122,24 +122,8 @@ _GO = _rules(
     ordered=True,
 )
 
+# C and C++: what C does not have never stands in its trees.
 _C = _rules(
-    names="identifier type_identifier",
-    scopes="function_declarator compound_statement for_statement preproc_function_def",
-    functions="function_definition",
-    bodies="compound_statement function_declarator",
-    declares="""init_declarator.declarator declaration.declarator parameter_declaration.declarator
-        function_definition.declarator enumerator.name preproc_def.name preproc_function_def.name preproc_params.
-        type_definition.declarator""",
-    through="""pointer_declarator.declarator array_declarator.declarator function_declarator.declarator
-        parenthesized_declarator.""",
-    outside="function_declarator.declarator preproc_function_def.name",
-    members={"field_expression.field": "argument"},
-    fields="field_declaration.declarator",
-    keys="field_identifier statement_identifier",
-    ordered=True,
-)
-
-_CPP = _rules(
     names="identifier type_identifier",
     scopes="""function_declarator compound_statement for_statement preproc_function_def for_range_loop catch_clause
         if_statement while_statement switch_statement template_declaration""",
@@ -286,7 +270,7 @@ RULES: Mapping[str, ScopeRules] = {
     "tsx": _SCRIPT,
     "go": _GO,
     "c": _C,
-    "cpp": _CPP,
+    "cpp": _C,
     "java": _JAVA,
     "rust": _RUST,
     "csharp": _CSHARP,
