@@ -1,14 +1,14 @@
 """The list of the corpus's packages: source, name, version and role of each."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
 
-_Pin = Annotated[str, msgspec.Meta(pattern=r"^@?[\w.+/-]+==[\w.+~:!-]+$")]
+_PIN = re.compile(r"(@?[\w.+/-]+)==([\w.+~:!-]+)")
 
 
 class CorpusError(LacunaError):
@@ -38,17 +38,19 @@ def read_packages(path: Path) -> tuple[Package, ...]:
     Raises CorpusError for a list that is invalid or names a package twice, and OSError.
     """
     try:
-        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[Role, list[_Pin]]])
+        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[Role, list[str]]])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: the package list cannot be used: {error}") from error
+        wanted = f"a [source] has lists {', '.join(Role)} of name==version"
+        raise CorpusError(f"{path}: {wanted}; this list is not valid: {error}") from error
     found: dict[tuple[str, str], Package] = {}
     for source, roles in table.items():
         for role, pins in roles.items():
             for pin in pins:
-                name, _, version = pin.partition("==")
-                package = Package(source, name, version, role)
+                if (match := _PIN.fullmatch(pin)) is None:
+                    raise CorpusError(f"{path}: [{source}] {role}: {pin!r} is not of the form name==version")
+                package = Package(source, match[1], match[2], role)
                 # Training on a held-out package would make every validation figure worthless.
-                other = found.setdefault((source, name.lower()), package)
+                other = found.setdefault((source, package.name.lower()), package)
                 if other is not package:
-                    raise CorpusError(f"{path}: {name} is listed twice ({other.role} and {role})")
+                    raise CorpusError(f"{path}: {package.name} is listed twice ({other.role} and {role})")
     return tuple(found.values())
