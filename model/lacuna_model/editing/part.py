@@ -24,8 +24,8 @@ class EditedPart:
     """The ``region`` of a ``document`` which the model writes again.
 
     ``before`` and ``after`` are what stays around it of the lines that were asked for: a byte order mark, blank lines,
-    the ``indentation`` of the part's first line. ``old`` is the part with its indentation and with line feeds as line ends,
-    ``newline`` the document's own line end.
+    the ``indentation`` of the part's first line. ``old`` is the part with its indentation, and line feeds as line ends;
+    ``newline`` is the document's own line end.
     """
 
     document: bytes
@@ -142,7 +142,8 @@ def edit_layout(model: Loaded, part: EditedPart, request: InfillRequest, instruc
         asked += f" {AGAIN}, because {wrong}. Do what the instruction says, and nothing else."
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
     prompt += model.tokenizer.encode(opened + part.indentation[:-1])
-    return part.layout(prompt, old, _closing(model, fence))
+    closing = model.prefixes.starting_with(fence.encode()).tolist() or model.tokenizer.encode(fence)[:1]
+    return part.layout(prompt, old, frozenset(closing))
 
 
 def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
@@ -169,12 +170,6 @@ def _fence(text: str) -> str:
     """A fence that does not occur in a text; of Markdown's two, models know backticks best."""
     fences = ("`" * 3, *("~" * length for length in range(3, 9)))
     return next((fence for fence in fences if fence not in text), fences[-1])
-
-
-def _closing(model: Loaded, fence: str) -> frozenset[int]:
-    """The tokens that begin a closing fence."""
-    whole = model.prefixes.starting_with(fence.encode()).tolist()
-    return frozenset(whole or model.tokenizer.encode(fence)[:1])
 
 
 def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:
