@@ -88,6 +88,33 @@ class Trainable:
             group["lr"] = rate
         self._optimizer.step()
 
+    @torch.no_grad()
+    def _gradient(
+        self,
+        hidden: Tensor,
+        wanted: Tensor,
+        weight: Tensor,
+        parts: Iterable[Tensor | slice],
+        soft: float = 0.0,
+        states: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The gradient of the loss by the states ``hidden`` [N, R, H], and the loss, where rows say ``wanted`` [N * R].
+
+        Each row has a ``weight`` [N * R]; ``parts`` are those that have one, some at once. A share ``soft`` of what is
+        learnt is what the base says at its own ``states`` [N * R, H].
+        """
+        head, flat = self._base.head, hidden.flatten(0, 1)
+        gradient, loss = torch.zeros_like(flat), torch.zeros((), device=flat.device)
+        for rows in parts:
+            apart = F.linear(flat[rows], head).float().softmax(-1)
+            said = apart.gather(1, wanted[rows, None])
+            loss += -(said[:, 0].clamp_min(1e-20).log() * weight[rows]).sum()
+            if states is not None:
+                apart.sub_(F.linear(states[rows], head).float().softmax(-1), alpha=soft)
+            apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, soft - 1))
+            gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
+        return gradient.view_as(hidden), loss
+
     def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
         """The sizes and the tensors of the file that the engine loads."""
         return self.config, self.tensors_now()
@@ -188,32 +215,19 @@ class Fit(Trainable):
             return read, batch.greedy
         return read, self._base.likeliest(read.states.flatten(0, 1)).view_as(batch.ids)
 
-    @torch.no_grad()
     def _scored(self, hidden: Tensor, rows: Rows, greedy: Tensor, read: Read, soft: float) -> tuple[Tensor, Tensor]:
         """The gradient of the mean loss by the states ``hidden`` [N, R, H] of rows, and that loss.
 
         Each row says the token after its own place, of those that are ``greedy`` [P, T].
         """
-        head = self._base.head
         places = torch.where(rows.used, (rows.anchor + rows.slot).clamp(0, greedy.shape[1] - 1), 0)
         prompt = rows.prompt[:, None].expand_as(places)
-        wanted = greedy[prompt, places].flatten()
+        # Rows that are not used say any token.
+        wanted = greedy[prompt, places].flatten().clamp_max(len(self._base.head) - 1)
         weight = torch.where(rows.used, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
-        weight = weight / weight.sum().clamp_min(1e-6)
-        flat = hidden.flatten(0, 1)
-        states = read.states[prompt, places].flatten(0, 1) if soft else flat
-        wanted = wanted.clamp_max(len(head) - 1)  # of rows that are not used
-        gradient, loss = torch.empty_like(flat), torch.zeros((), device=flat.device)
-        for first in range(0, len(flat), HEAD_ROWS):
-            part = slice(first, first + HEAD_ROWS)
-            apart = F.linear(flat[part], head).softmax(-1)
-            said = apart.gather(1, wanted[part, None])
-            loss += -(said[:, 0].float().clamp_min(1e-20).log() * weight[part]).sum()
-            if soft:
-                apart.sub_(F.linear(states[part], head).softmax(-1), alpha=soft)
-            apart.scatter_add_(1, wanted[part, None], torch.full_like(said, soft - 1))
-            gradient[part] = (apart @ head) * weight[part, None].to(head.dtype)
-        return gradient.view_as(hidden), loss
+        states = read.states[prompt, places].flatten(0, 1) if soft else None
+        parts = [slice(first, first + HEAD_ROWS) for first in range(0, len(wanted), HEAD_ROWS)]
+        return self._gradient(hidden, wanted, weight / weight.sum().clamp_min(1e-6), parts, soft, states)
 
     def _drafted(self, reached: Tensor, read: Read) -> Tensor:
         """What the rows say that are ``reached`` [P, T, masks]; -1 for others."""

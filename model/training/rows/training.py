@@ -8,7 +8,6 @@ from random import Random
 
 import msgspec
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.loading.rows_file import RowsConfig, additions
@@ -109,8 +108,7 @@ class RowsFit(Trainable):
         """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""
         batch = self._batch(samples)
         hidden = self._base.followed(batch.own, self.tensors, batch.rows, self._base.read(batch.ids))
-        with torch.no_grad():
-            gradient, loss = self._scored(hidden.detach(), batch)
+        gradient, loss = self._scored(hidden.detach(), batch)
         self._update(hidden, gradient, done)
         return loss
 
@@ -158,16 +156,9 @@ class RowsFit(Trainable):
 
     def _scored(self, hidden: Tensor, batch: _Tensors) -> tuple[Tensor, Tensor]:
         """The gradient of the mean loss by the states ``hidden`` [P, R, H], and that loss."""
-        head, flat = self._base.head, hidden.flatten(0, 1)
-        wanted, weight = batch.wanted.flatten(), batch.weight.flatten()
-        gradient, loss = torch.zeros_like(flat), torch.zeros((), device=flat.device)
-        for rows in torch.split(weight.nonzero()[:, 0], HEAD_ROWS):
-            apart = F.linear(flat[rows], head).float().softmax(-1)
-            said = apart.gather(1, wanted[rows, None])
-            loss += -(said[:, 0].clamp_min(1e-20).log() * weight[rows]).sum()
-            apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, -1.0))
-            gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
-        return gradient.view_as(hidden), loss
+        weight = batch.weight.flatten()
+        parts = torch.split(weight.nonzero()[:, 0], HEAD_ROWS)
+        return self._gradient(hidden, batch.wanted.flatten(), weight, parts)
 
 
 def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
