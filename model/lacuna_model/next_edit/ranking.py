@@ -17,7 +17,7 @@ import msgspec
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.patterns import Pattern, Variable
+from lacuna_model.next_edit.patterns import Pattern
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
 from lacuna_model.text.lines import line_starts
@@ -110,6 +110,7 @@ class Surroundings:
                 "right_shape": one.right.shape / 4,
                 "relative": (one.context + 1) / (most + 1),
                 "many": math.log2(1 + len(own)) / 4,
+                "many_alike": math.log2(1 + sum(other.context >= one.context for other in own)) / 4,
                 "same_kind": float(kind == its),
                 "prose": float(its == "comment" != kind),
                 "member": float(alone and member != (_text(self._tokens, one.place.first - 1) in _MEMBERS)),
@@ -132,7 +133,6 @@ class Surroundings:
         return {
             "pattern_bits": min(sum(map(self._tokens.bits, pattern.literals)), MAX_BITS) / 10,
             "variables": float(min(pattern.variables, 4)),
-            "collapsed": float(Variable.TOKENS in pattern.old),
             "longer": min(len(pattern.old), 12) / 4,
             "rename": float(rename),
             "rename_declared": float(rename and _declares(self._change, gone[0])),
