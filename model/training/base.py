@@ -36,15 +36,11 @@ class Rows:
     """Rows of masks in N groups of R, each of one prompt; those that are not used have the anchor -1.
 
     ``prompt`` [N] is the group's; a row is ``slot`` [N, R] places behind the place of its ``anchor`` [N, R], from 1 on.
-    In place of masks, rows may have tokens that are ``given`` [N, R], -1 for none. If they see ``both_ways``, all rows
-    of an anchor attend to each other.
     """
 
     prompt: Tensor
     anchor: Tensor
     slot: Tensor
-    given: Tensor | None = None
-    both_ways: bool = False
 
     @property
     def used(self) -> Tensor:
@@ -56,15 +52,13 @@ class Rows:
         return (self.anchor + self.slot).clamp_min(0)
 
     def visible(self, places: int) -> Tensor:
-        """What each row attends to [N, R, places + R]: the prompt up to its anchor, and rows of its anchor.
-
-        Those are the ones up to itself, or all.
+        """What each row attends to [N, R, places + R]: the prompt up to its anchor, and its anchor's rows up to itself.
 
         Rows that are not used see the prompt's first token, since kernels want a key for every row early on.
         """
         real = torch.arange(places, device=self.anchor.device) <= self.anchor[..., None].clamp_min(0)
         same = self.anchor[..., None] == self.anchor[:, None]
-        own = same if self.both_ways else same & (self.slot[:, None] <= self.slot[..., None])
+        own = same & (self.slot[:, None] <= self.slot[..., None])
         return torch.cat((real, own), dim=-1)
 
 
@@ -114,9 +108,6 @@ class Base:
         ``additions`` are those of :func:`lacuna_model.loading.rows_file.additions`.
         """
         x = F.embedding((rows.slot - 1).clamp_min(0).flatten(), masks).to(self.dtype)
-        if rows.given is not None:
-            given = rows.given.flatten()[:, None]
-            x = torch.where(given < 0, x, self.embedding[given[:, 0].clamp_min(0)])
         return self._added_to(x, additions, rows, read)
 
     def followed(self, ids: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:

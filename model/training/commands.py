@@ -1,8 +1,6 @@
 """The commands of ``python -m training``: the corpus of code, and what a model's drafts are trained on it."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,17 +13,6 @@ from training.options import CORPUS, CorpusOption, DeviceOption, ModelOption, Pa
 
 CORES = os.cpu_count() or 1
 PACKAGES = Path(__file__).with_name("packages.toml")
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on stderr: yields a function that takes what is done, of how many, and a name."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
 def corpus(
@@ -48,8 +35,8 @@ def corpus(
     from training.packages import read_packages
 
     listed = read_packages(packages or PACKAGES)
-    with _bar() as progress:
-        manifest = build_packages(listed, out, progress, benchmark_files=benchmark or (), workers=workers)
+    with output.counting("packages", len(listed)) as advance:
+        manifest = build_packages(listed, out, benchmark_files=benchmark or (), workers=workers, advance=advance)
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
 
@@ -68,9 +55,9 @@ def edits(
 
     listed = read_packages(packages or PACKAGES)
     (out / "downloads").mkdir(parents=True, exist_ok=True)
-    with _bar() as progress:
+    with output.counting("packages", None) as advance:
         known = benchmarks_of(listed, out / "downloads")
-        found = make(listed, out, releases=releases, progress=progress, benchmarks=known, seed=seed)
+        found = make(listed, out, releases=releases, advance=advance, benchmarks=known, seed=seed)
     output.say(f"{sum(one.examples for one in found):,} examples of {len(found)} packages; see {out / LEDGER}")
 
 
@@ -84,10 +71,6 @@ def masks(
         Path | None,
         typer.Option("--teacher", help="Learn what another model says, in this file of `python -m training targets`."),
     ] = None,
-    both_ways: Annotated[
-        bool,
-        typer.Option("--both-ways", help="Let masks attend to all others of their draft, some of which are given."),
-    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
     threads: ThreadsOption = 0,
     device: DeviceOption = "",
@@ -108,7 +91,6 @@ def masks(
             device=device,
             begin=rows_file.shipped(model),
             teacher=teacher,
-            both_ways=both_ways,
             seed=seed,
             threads=threads,
             say=output.say,
@@ -170,4 +152,4 @@ def targets(
     split = "held_out" if held_out else "train"
     with output.counting("prompts", prompts) as advance:
         found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
-    output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
+    output.say(f"{out} has {len(found)} prompts of {sum(len(one.ids) for one in found):,} tokens")

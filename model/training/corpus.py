@@ -1,20 +1,16 @@
 """Builds the corpus from its package list: fetches, filters, deduplicates, writes, and records all in a manifest."""
 
-import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 from lacuna_model.core.errors import NotPublishedError
-from lacuna_model.hub import atomic
-from training.archives import Registry, read_archive
 from training.packages import CorpusError, Package, Role
-from training.registries import DebianLibraries, DebianSources, Npm, PyPI
-from training.sifting import Benchmarks, Duplicates, Job, Sifted, sift_all
-from training.stored import Document, DocumentWriter, Manifest, PackageRecord, Total
+from training.registries import DebianLibraries, DebianSources, Npm, PyPI, Registry, read_archive
+from training.sifting import Benchmarks, Duplicates, Job, sift_all
+from training.stored import DocumentWriter, Manifest, Total
 
-Progress = Callable[[int, int, str], None]
 SOURCES: Mapping[str, Registry] = {
     "pypi": PyPI(),
     "npm": Npm(),
@@ -31,11 +27,11 @@ MANIFEST = "manifest.json"
 def build_packages(
     packages: Sequence[Package],
     out_dir: Path,
-    progress: Progress | None = None,
     *,
     sources: Mapping[str, Registry] = SOURCES,
     benchmark_files: Sequence[Path] = (),
     workers: int = 0,
+    advance: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Builds `LANGUAGE/train.jsonl.zst`, `LANGUAGE/held_out.jsonl.zst` and `manifest.json` from packages.
 
@@ -49,17 +45,27 @@ def build_packages(
     downloads = out_dir / "downloads"
     benchmarks = benchmarks_of(packages, downloads, benchmark_files, sources)
     ordered = [package for role in _ORDER for package in packages if package.role is role]
-    manifest = Manifest()
+    manifest, duplicates, writers = Manifest(), Duplicates(), dict[str, DocumentWriter]()
     with ExitStack() as stack:
-        build = _Build(out_dir, stack, manifest)
-        jobs = _fetch_all(ordered, sources, downloads)
-        for done, (job, sifted) in enumerate(sift_all(jobs, benchmarks, workers)):
-            if progress:
-                progress(done, len(ordered), f"{job.package.name} {job.package.version}")
-            build.add(job, sifted)
+        for sifted in sift_all(_fetch_all(ordered, sources, downloads), benchmarks, workers):
+            record, keys = sifted.record, set[str]()
+            manifest.packages.append(record)
+            for document, sketch in sifted.documents:
+                if not duplicates.accepts(sketch):
+                    sifted.drop("duplicate")
+                    continue
+                key = f"{document.language}/{SPLITS[record.role]}"
+                if key not in writers:
+                    writers[key] = stack.enter_context(DocumentWriter(out_dir / f"{key}.jsonl.zst"))
+                writers[key].write(document)
+                total = manifest.totals.setdefault(key, Total())
+                total.packages += key not in keys
+                keys.add(key)
+                for sums in (record, total):
+                    sums.files += 1
+                    sums.bytes += len(document.text.encode())
+            advance()
     manifest.write(out_dir / MANIFEST)
-    if progress:
-        progress(len(ordered), len(ordered), "done")
     return manifest
 
 
@@ -69,54 +75,14 @@ def benchmarks_of(
     """The problems of some files and of the benchmark packages; raises CorpusError where one is not published."""
     found = Benchmarks()
     for path in files:
-        found.read(path)
+        found.read(str(path), path.read_bytes())
     for job in _fetch_all([one for one in packages if one.role is Role.BENCHMARK], sources, downloads):
         if not job.paths:
             raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
         for path in job.paths:
             for name, data in read_archive(path, lambda name: name.endswith((".jsonl", ".jsonl.gz"))):
-                found.add_lines(gzip.decompress(data) if name.endswith(".gz") else data)
+                found.read(name, data)
     return found
-
-
-class _Build:
-    """The state of one build: open files, and the documents seen so far."""
-
-    def __init__(self, out_dir: Path, stack: ExitStack, manifest: Manifest) -> None:
-        self._out_dir = out_dir
-        self._stack = stack
-        self._manifest = manifest
-        self._duplicates = Duplicates()
-        self._writers: dict[str, DocumentWriter] = {}
-        self._counted: set[tuple[str, str]] = set()
-
-    def add(self, job: Job, sifted: Sifted) -> None:
-        """Writes the documents of a package that no earlier package contains, and records the package."""
-        package = job.package
-        record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
-        self._manifest.packages.append(record)
-        record.downloads = {path.name: f"sha256:{atomic.sha256(path)}" for path in job.paths}
-        record.licence, record.stated_licence = sifted.licence, sifted.stated_licence
-        for document, sketch in sifted.documents:
-            if reason := self._duplicates.reason(sketch):
-                sifted.dropped[reason] += 1
-            else:
-                self._write(document, record)
-        record.dropped = dict(sifted.dropped)
-
-    def _write(self, document: Document, record: PackageRecord) -> None:
-        key = f"{document.language}/{SPLITS[record.role]}"
-        if key not in self._writers:
-            writer = DocumentWriter(self._out_dir / f"{key}.jsonl.zst")
-            self._writers[key] = self._stack.enter_context(writer)
-        self._writers[key].write(document)
-        total = self._manifest.totals.setdefault(key, Total())
-        size = len(document.text.encode("utf-8"))
-        total.packages += (key, record.name) not in self._counted
-        self._counted.add((key, record.name))
-        for sums in (record, total):
-            sums.files += 1
-            sums.bytes += size
 
 
 def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Registry], folder: Path) -> Iterator[Job]:

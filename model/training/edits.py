@@ -14,10 +14,9 @@ from lacuna_model.next_edit.changes import hunks
 from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import lines_of
-from training.archives import Releases
 from training.corpus import SPLITS
 from training.packages import CorpusError, Package, Role
-from training.registries import Npm, PyPI
+from training.registries import Npm, PyPI, Registry
 from training.sifting import Benchmarks, Job, sift
 from training.stored import Document, DocumentWriter
 
@@ -31,7 +30,7 @@ MAX_LINES = 12
 NOTHING = 1 / 3
 _IMPORT = re.compile(r"\s*(import|from|export\s.*\bfrom|(const|let|var)\b.*\brequire\()")
 _DIGITS = re.compile(r"[\d.]+")
-SOURCES: Mapping[str, Releases] = {"pypi": PyPI(), "npm": Npm()}
+SOURCES: Mapping[str, Registry] = {"pypi": PyPI(), "npm": Npm()}
 LEDGER, FOLDER = "edits.jsonl", "edits"
 # A package's examples are at most so many, so that none outweighs the others.
 MOST = 400
@@ -172,8 +171,8 @@ def make(
     out: Path,
     *,
     releases: int,
-    progress: Callable[[int, int, str], None] | None = None,
-    sources: Mapping[str, Releases] = SOURCES,
+    advance: Callable[[], None] = lambda: None,
+    sources: Mapping[str, Registry] = SOURCES,
     benchmarks: Benchmarks | None = None,
     seed: int = 0,
 ) -> list[EditRecord]:
@@ -181,16 +180,13 @@ def make(
 
     Packages that the ledger has are left as they are. Raises CorpusError where the ledger is damaged.
     """
-    wanted = [one for one in packages if one.source in sources and one.role in SPLITS]
     found = read_ledger(out / LEDGER)
     known = {(one.source, one.name) for one in found}
-    for done, package in enumerate(wanted):
-        if progress:
-            progress(done, len(wanted), f"{package.name} {package.version}")
-        if (package.source, package.name) in known:
+    for package in packages:
+        if package.source not in sources or package.role not in SPLITS or (package.source, package.name) in known:
             continue
-        record = EditRecord(source=package.source, name=package.name, role=package.role)
-        made = _examples(package, sources[package.source], out, releases, benchmarks or Benchmarks(), seed, record)
+        source = sources[package.source]
+        record, made = _examples(package, source, out, releases, benchmarks or Benchmarks(), seed)
         if made:
             with DocumentWriter(path_of(out, package)) as writer:
                 for one in made:
@@ -198,8 +194,7 @@ def make(
         with (out / LEDGER).open("ab") as stream:
             stream.write(msgspec.json.encode(record) + b"\n")
         found.append(record)
-    if progress:
-        progress(len(wanted), len(wanted), "done")
+        advance()
     return found
 
 
@@ -219,36 +214,30 @@ def read_ledger(path: Path) -> list[EditRecord]:
 
 
 def _examples(
-    package: Package,
-    source: Releases,
-    out: Path,
-    releases: int,
-    benchmarks: Benchmarks,
-    seed: int,
-    record: EditRecord,
-) -> list[EditExample]:
+    package: Package, source: Registry, out: Path, releases: int, benchmarks: Benchmarks, seed: int
+) -> tuple[EditRecord, list[EditExample]]:
     """The examples of a package, of its newest releases first; each text of a change counts once."""
+    record = EditRecord(source=package.source, name=package.name, role=package.role)
     dropped, found, folder = Counter[str](), dict[tuple[str, str, str], EditExample](), out / "downloads"
     newer: dict[str, Document] = {}
     try:
         paths = source.fetch(package, folder)
-        for _ in range(releases):
+        while True:
             sifted = sift(Job(package, source, paths), benchmarks)
             record.versions.append(package.version)
-            record.licence = record.licence or sifted.licence
-            dropped.update({} if sifted.licence else {"licence of the package": 1})
+            record.licence = record.licence or sifted.record.licence
+            dropped.update({} if sifted.record.licence else {"licence of the package": 1})
             older = {document.path: document for document, _ in sifted.documents}
             for path in sorted(newer.keys() & older.keys()):
                 for one in examples(older[path].text, newer[path], seed):
                     found.setdefault((one.old, one.new, one.standing), one)
             newer = older
-            if len(record.versions) < releases and len(found) < MOST:
-                package, paths = source.before(package, folder)
-            else:
+            if len(record.versions) == releases or len(found) >= MOST:
                 break
+            package, paths = source.before(package, folder)
     except NotPublishedError:
         dropped["not published"] += 1
     kept = list(found.values())[:MOST]
     record.dropped = dict(dropped)
     record.examples, record.nothing = len(kept), sum(not one.follows for one in kept)
-    return kept
+    return record, kept

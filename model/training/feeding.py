@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from lacuna_model.tokenizer import FimTokens
 
@@ -56,8 +58,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """P prompts filled up to T tokens: ``ids`` and a teacher's ``greedy`` [P, T]; ``ordinary`` and ``fill`` as they are
-    in :class:`training.masks.fitting.Prompts`.
+    """P prompts filled up to T tokens: ``ids`` [P, T], and of a teacher or the base the ``greedy`` [P, T] after each.
+
+    ``ordinary`` [P, T] are the tokens of the text, not of the format and not behind the end; ``fill`` [P] is the place
+    of the token that begins the fill, which is a place to draft from.
     """
 
     ids: Tensor
@@ -87,6 +91,25 @@ class Batch:
         greedy = None if self.greedy is None else change(self.greedy)
         return Batch(change(self.ids), change(self.ordinary), change(self.fill), greedy)
 
+    def anchors(self) -> Tensor:
+        """Where drafts may begin [P, T]."""
+        places = torch.arange(self.ids.shape[1], device=self.ids.device)
+        return self.ordinary | (places == self.fill[:, None])
+
+    def reached(self, greedy: Tensor, masks: int, vocabulary: int) -> Tensor:
+        """Whether the j-th of ``masks`` rows behind a place is of use [P, T, masks].
+
+        It is where the text goes on with the ``greedy`` [P, T] tokens, j tokens long, and a head of ``vocabulary``
+        outputs can say the next one. All that is said is of use; what follows other words is never drafted.
+        """
+        sayable = greedy < vocabulary
+        agrees = torch.zeros_like(self.ordinary)
+        agrees[:, :-1] = (self.ids[:, 1:] == greedy[:, :-1]) & self.ordinary[:, 1:]
+        agrees &= sayable
+        run = F.pad(agrees, (0, masks - 1)).unfold(1, masks, 1).long().cumprod(-1).bool()
+        following = F.pad(sayable, (0, masks)).unfold(1, masks, 1)[:, 1:]
+        return run & following & self.anchors()[..., None]
+
 
 def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[Batch]:
     """Batches of about ``tokens`` tokens each, at least one prompt; the last ones may be smaller."""
@@ -98,23 +121,22 @@ def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[
         alike = waiting.setdefault(kind, [])
         alike.append(sample)
         if len(alike) >= max(tokens // length, 1):
-            yield _batch(waiting.pop(kind), length, fim, own)
-    for (length, _), alike in waiting.items():
-        yield _batch(alike, length, fim, own)
+            yield _batch(waiting.pop(kind), fim, own)
+    yield from (_batch(alike, fim, own) for alike in waiting.values())
 
 
-def _batch(samples: Sequence[Sample], length: int, fim: FimTokens, own: Tensor) -> Batch:
-    ids = torch.stack([_filled(sample.ids, length, fim.middle) for sample in samples])
-    inside = torch.arange(length) < torch.tensor([len(sample.ids) for sample in samples])[:, None]
+def _batch(samples: Sequence[Sample], fim: FimTokens, own: Tensor) -> Batch:
+    ids = filled([torch.as_tensor(sample.ids) for sample in samples], fim.middle)
+    inside = torch.arange(ids.shape[1]) < torch.tensor([len(sample.ids) for sample in samples])[:, None]
     fill = (ids == fim.middle).int().argmax(1)
-    known = [_filled(sample.greedy, length, 0) for sample in samples if sample.greedy is not None]
-    return Batch(ids, inside & ~torch.isin(ids, own), fill, torch.stack(known) if known else None)
+    known = [torch.as_tensor(sample.greedy) for sample in samples if sample.greedy is not None]
+    return Batch(ids, inside & ~torch.isin(ids, own), fill, filled(known, 0) if known else None)
 
 
-def _filled(ids: Sequence[int], length: int, value: int) -> Tensor:
-    filled = torch.full((length,), value)
-    filled[: len(ids)] = torch.as_tensor(ids)
-    return filled
+def filled(parts: list[Tensor], value: int, multiple: int = STEP) -> Tensor:
+    """Rows of numbers in one tensor, filled up to a multiple of so many with a value."""
+    found = pad_sequence(parts, batch_first=True, padding_value=value)
+    return F.pad(found, (0, -found.shape[1] % multiple), value=value)
 
 
 def ahead(batches: Iterable[Batch], device: torch.device, count: int = 4) -> Generator[Batch, None, None]:

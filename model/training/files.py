@@ -1,10 +1,9 @@
 """Which files the corpus takes, and the reason to leave one out."""
 
 import ast
-import gc
 import re
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from lacuna_model.files.opening import generated_head, generated_name, minified
@@ -82,20 +81,15 @@ def parses(text: str, language: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=1)  # a file is asked about twice in turn
 def python_tree(text: str) -> ast.Module | None:
     """Parses Python; returns None if the text does not parse."""
-    # The garbage collector would walk the growing tree repeatedly, which takes twice as long as the parsing.
-    collecting = gc.isenabled()
-    gc.disable()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @cache
@@ -131,9 +125,10 @@ def text_reason(text: str, language: str) -> str | None:
         return "mostly data"
     if holds_credential(text):
         return "credential"
-    if language == "python":
-        return _python_reason(text)
-    return None if parses(text, language) else "does not parse"
+    if not parses(text, language):
+        return "does not parse"
+    long = language == "python" and _literal_lines(text) > _LITERAL_SHARE * (text.count("\n") + 1)
+    return "mostly data" if long else None
 
 
 def decode(data: bytes) -> str | None:
@@ -145,23 +140,16 @@ def decode(data: bytes) -> str | None:
     return None if "\0" in text else text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _python_reason(text: str) -> str | None:
-    tree = python_tree(text)
-    if tree is None:
-        return "does not parse"
-    return "mostly data" if _literal_lines(tree) > _LITERAL_SHARE * (text.count("\n") + 1) else None
-
-
 def _mostly_digits(text: str) -> bool:
     characters = len(text) - len(_SPACE.findall(text))
     letters = characters - len(_NOT_LETTER.findall(text))
     return len(_DIGIT.findall(text)) > _MAX_DIGITS * characters or letters < _MIN_LETTERS * characters
 
 
-def _literal_lines(tree: ast.Module) -> int:
-    """Counts the lines inside long literal lists, sets, tuples and dictionaries."""
-    lines = 0
-    for statement in tree.body:
+def _literal_lines(text: str) -> int:
+    """Counts the lines inside long literal lists, sets, tuples and dictionaries of Python."""
+    lines, tree = 0, python_tree(text)
+    for statement in tree.body if tree is not None else ():
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", ())
         if value is not None and len(items) >= _LITERAL_ITEMS and value.end_lineno is not None:

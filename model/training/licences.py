@@ -3,41 +3,15 @@
 import ast
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from email import message_from_string
 
 # MPL and every GPL are excluded, and so is every licence that is not listed.
-_PERMISSIVE = frozenset(
-    {
-        "0bsd",
-        "afl-2.1",
-        "apache-2.0",
-        "bsd-1-clause",
-        "bsd-2-clause",
-        "bsd-2-clause-views",
-        "bsd-3-clause",
-        "bsd-3-clause-clear",
-        "blueoak-1.0.0",
-        "bsl-1.0",
-        "cc0-1.0",
-        "cnri-python",
-        "curl",
-        "hpnd",
-        "isc",
-        "mit",
-        "mit-0",
-        "mit-cmu",
-        "ncsa",
-        "psf-2.0",
-        "python-2.0",
-        "postgresql",
-        "public-domain",
-        "tcl",
-        "unicode-3.0",
-        "unlicense",
-        "x11",
-        "zpl-2.1",
-        "zlib",
-    }
+_PERMISSIVE = re.compile(
+    r"0bsd|afl-2\.1|apache-2\.0|bsd-[123]-clause|bsd-2-clause-views|bsd-3-clause-clear|blueoak-1\.0\.0|bsl-1\.0|"
+    r"cc0-1\.0|cnri-python|curl|hpnd|isc|mit(-0|-cmu)?|ncsa|psf-2\.0|python-2\.0|postgresql|public-domain|tcl|"
+    r"unicode-3\.0|unlicense|x11|zpl-2\.1|zlib",
+    re.IGNORECASE,
 )
 
 _CLASSIFIERS = {
@@ -124,7 +98,7 @@ def _permits(expression: str) -> bool:
     # An exception ("WITH LLVM-exception") only grants further rights.
     words = _TOKEN.findall(_EXCEPTION.sub("", expression.replace("/", " OR ")))
     known = {"AND": "and", "OR": "or", "(": "(", ")": ")"}
-    said = " ".join(known.get(word.upper(), str(word.lower() in _PERMISSIVE)) for word in words)
+    said = " ".join(known.get(word.upper(), str(_PERMISSIVE.fullmatch(word) is not None)) for word in words)
     try:
         return _holds(ast.parse(said, mode="eval").body)
     except SyntaxError:
@@ -159,43 +133,20 @@ class FileLicences:
     def __init__(self, text: str) -> None:
         self._rules: list[tuple[re.Pattern[str], str | None]] = []
         self.stated = "none"
-        for paragraph in paragraphs(text.splitlines()):
-            if "files" not in paragraph or "license" not in paragraph:
+        plain = re.sub(r"^#.*\n?", "", text.replace("\r", ""), flags=re.MULTILINE)
+        for paragraph in map(message_from_string, re.split(r"\n\s*\n", plain.strip())):
+            files, licence = paragraph["files"], paragraph["license"]
+            if files is None or licence is None:
                 continue
-            short = paragraph["license"].split("\n")[0].strip()
-            patterns = paragraph["files"].split()
+            short, patterns = licence.strip().split("\n")[0].strip(), files.split()
             if "*" in patterns:
                 self.stated = short
+            expression = short
+            for pattern, replacement in _SPDX:
+                expression = pattern.sub(replacement, expression)
             rule = "|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in patterns)
-            self._rules.append((re.compile(rule), permissive_licence(_spdx(short))))
+            self._rules.append((re.compile(rule), permissive_licence(expression)))
 
     def of(self, path: str) -> str | None:
         """Returns the licence of a file, or None if the file must not be used."""
         return next((licence for pattern, licence in reversed(self._rules) if pattern.match(path)), None)
-
-
-def paragraphs(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Reads Debian's control format: `Field: value`, indented continuation lines, blank lines between paragraphs."""
-    paragraph: dict[str, str] = {}
-    name = ""
-    for raw in lines:
-        line = raw.rstrip("\n")
-        if not line.strip():
-            if paragraph:
-                yield paragraph
-            paragraph, name = {}, ""
-        elif line[0] in " \t":
-            if name:
-                paragraph[name] = f"{paragraph[name]}\n{line.strip()}".lstrip("\n")
-        elif not line.startswith("#"):
-            name, _, value = line.partition(":")
-            name = name.lower()
-            paragraph[name] = value.strip()
-    if paragraph:
-        yield paragraph
-
-
-def _spdx(short: str) -> str:
-    for pattern, replacement in _SPDX:
-        short = pattern.sub(replacement, short)
-    return short

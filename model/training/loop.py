@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -38,9 +37,9 @@ class Samples(Protocol):
 S = TypeVar("S", bound=Samples)
 
 
-@dataclass(slots=True)
-class Progress:
-    """What a loop has done: its ``steps``, the ``samples`` and ``tokens`` read; the ``loss`` of late.
+class Progress(msgspec.Struct):
+    """What a training has done, over all its runs: its ``steps``, the ``samples`` and ``tokens`` read; the ``loss`` of
+    late.
 
     ``rows`` of masks were trained; tokens and rows are counted with those that fill up batches and groups.
     ``share`` of each batch is used: half of it, and so on, where memory runs out.
@@ -55,22 +54,27 @@ class Progress:
     share: float = 1.0
 
 
+Done = TypeVar("Done", bound=Progress)
+
+
 def train(
     step: Callable[[S, int, float], Tensor],
     batches: Iterator[S],
+    found: Done,
     *,
     rows: int = 0,
-    done: Callable[[Progress], float],
-    notice: Callable[[Progress], None],
+    done: Callable[[Done], float],
+    notice: Callable[[Done], None],
     every_s: float,
-) -> Progress:
-    """Train until the share ``done`` of what is to do is 1.
+) -> None:
+    """Train until the share ``done`` of what is to do is 1, and add to what is ``found``.
 
     A ``step`` is told a batch, the number of ``rows`` of masks and the share that is done; it returns the loss.
     ``notice`` is called after the first step and about every ``every_s`` seconds, which are the only times at which the
     device is waited for. Raises LacunaError where the loss is no number any more.
     """
-    found, began, noticed = Progress(), time.monotonic(), 0.0
+    began, noticed, first = time.monotonic() - found.seconds, found.seconds, found.steps + 1
+    found.share = 1.0
     lately: Tensor | None = None
     while (share := done(found)) < 1:
         whole = next(batches)
@@ -91,7 +95,7 @@ def train(
         found.tokens += batch.tokens
         found.rows += wanted
         found.seconds = time.monotonic() - began
-        if found.seconds - noticed >= every_s or found.steps == 1:
+        if found.seconds - noticed >= every_s or found.steps == first:
             noticed = found.seconds
             found.loss = float(lately)
             if found.loss != found.loss:
@@ -99,25 +103,6 @@ def train(
             notice(found)
     if lately is not None:
         found.loss = float(lately)
-    return found
-
-
-class Trained(msgspec.Struct):
-    """What a training has done so far, over all its runs; sums as in :class:`Progress`."""
-
-    seconds: float = 0.0
-    steps: int = 0
-    samples: int = 0
-    tokens: int = 0
-    rows: int = 0
-
-    def and_then(self, now: Progress, **measured: Any) -> Self:
-        """What has been done with this run's part, and what was ``measured`` last."""
-        sums = {name: getattr(self, name) + getattr(now, name) for name in Trained.__struct_fields__}
-        return msgspec.structs.replace(self, **sums, **measured)
-
-
-Done = TypeVar("Done", bound=Trained)
 
 
 class Run(Generic[Done]):
@@ -150,15 +135,12 @@ class Run(Generic[Done]):
         self._shown = thousandths
         return share
 
-    def keep(
-        self, state: Mapping[str, Any], config: RowsConfig, tensors: Mapping[str, Tensor], done: Done, line: str
-    ) -> None:
-        """Write the ``state`` that a fit goes on from, and the rows; say a line.
+    def keep(self, state: Mapping[str, Any], config: RowsConfig, tensors: Mapping[str, Tensor], line: str) -> None:
+        """Write the ``state`` that a fit goes on from, what is done, and the rows; say a line.
 
         An interruption leaves the checkpoint before.
         """
-        self.done = done
         with atomic.replacing(self._checkpoint) as stream:
-            torch.save({"fit": state, "progress": msgspec.to_builtins(done)}, stream)
+            torch.save({"fit": state, "progress": msgspec.to_builtins(self.done)}, stream)
         rows_file.write(self._rows, config, tensors)
         self._say(line)

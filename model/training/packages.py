@@ -1,8 +1,6 @@
 """The list of the corpus's packages: source, name, version and role of each."""
 
 import re
-import tomllib
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import msgspec
 
 from lacuna_model.core.errors import LacunaError
 
-_PIN = re.compile(r"(?P<name>@?[\w.+/-]+)==(?P<version>[\w.+~:!-]+)")
+_PIN = re.compile(r"(@?[\w.+/-]+)==([\w.+~:!-]+)")
 
 
 class CorpusError(LacunaError):
@@ -40,29 +38,19 @@ def read_packages(path: Path) -> tuple[Package, ...]:
     Raises CorpusError for a list that is invalid or names a package twice, and OSError.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: the package list is not valid TOML: {error}") from error
-    packages = tuple(_packages(path, table))
-    # Training on a held-out package would make every validation figure worthless.
-    seen: dict[tuple[str, str], Role] = {}
-    for package in packages:
-        key = (package.source, package.name.lower())
-        if key in seen:
-            raise CorpusError(f"{path}: {package.name} is listed twice ({seen[key]} and {package.role})")
-        seen[key] = package.role
-    return packages
-
-
-def _packages(path: Path, table: dict[str, object]) -> Iterator[Package]:
+        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[Role, list[str]]])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        wanted = f"a [source] has lists {', '.join(Role)} of name==version"
+        raise CorpusError(f"{path}: {wanted}; this list is not valid: {error}") from error
+    found: dict[tuple[str, str], Package] = {}
     for source, roles in table.items():
-        if not isinstance(roles, dict):
-            raise CorpusError(f"{path}: {source!r} must be a table of roles")
         for role, pins in roles.items():
-            if role not in {*Role} or not isinstance(pins, list):
-                raise CorpusError(f"{path}: [{source}] {role!r} must be one of the lists {', '.join(Role)}")
             for pin in pins:
-                match = _PIN.fullmatch(pin) if isinstance(pin, str) else None
-                if match is None:
+                if (match := _PIN.fullmatch(pin)) is None:
                     raise CorpusError(f"{path}: [{source}] {role}: {pin!r} is not of the form name==version")
-                yield Package(source, match["name"], match["version"], Role(role))
+                package = Package(source, match[1], match[2], role)
+                # Training on a held-out package would make every validation figure worthless.
+                other = found.setdefault((source, package.name.lower()), package)
+                if other is not package:
+                    raise CorpusError(f"{path}: {package.name} is listed twice ({other.role} and {role})")
+    return tuple(found.values())

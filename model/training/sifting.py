@@ -6,19 +6,19 @@ import json
 import multiprocessing
 import re
 import zlib
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from datasketch import LeanMinHash, MinHash, MinHashLSH  # type: ignore[import-untyped]  # ships no type information
 
-from training.archives import Contents, Registry, SourceFile
+from lacuna_model.hub import atomic
 from training.files import decode, drop_reason, is_test, language_of, language_of_text
 from training.packages import CorpusError, Package
-from training.stored import Document
+from training.registries import Registry, SourceFile
+from training.stored import Document, PackageRecord
 
 _WORD = re.compile(r"\w+")
 _NGRAM = 10
@@ -56,19 +56,14 @@ class Benchmarks:
         if isinstance(name, str):
             self._entry_points.add(name)
 
-    def read(self, path: Path) -> None:
+    def read(self, name: str, data: bytes) -> None:
         """Adds every problem of a `.jsonl` or `.jsonl.gz` file; raises CorpusError if it cannot be read."""
         try:
-            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            self.add_lines(data)
+            for line in (gzip.decompress(data) if name.endswith(".gz") else data).splitlines():
+                if line.strip():
+                    self.add(json.loads(line))
         except (OSError, EOFError, ValueError) as error:
-            raise CorpusError(f"{path}: cannot read the benchmark problems: {error}") from error
-
-    def add_lines(self, data: bytes) -> None:
-        """Adds every problem of JSON-lines data."""
-        for line in data.splitlines():
-            if line.strip():
-                self.add(json.loads(line))
+            raise CorpusError(f"{name}: cannot read the benchmark problems: {error}") from error
 
     def contaminates(self, text: str) -> bool:
         """Whether a file quotes a problem, names a benchmark, or defines several of its functions."""
@@ -88,46 +83,33 @@ def _telling(ngram: tuple[str, ...]) -> bool:
     return len({word for word in ngram if len(word) > 1 and not word[0].isdigit()}) >= _MIN_WORDS
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
-    """The identity of a text: the digest of its words, and a MinHash of its shingles."""
-
-    digest: bytes
-    shingles: LeanMinHash
-
-
 class Duplicates:
     """Stores the sketches of accepted documents and recognises copies of them."""
 
     def __init__(self, threshold: float = 0.8) -> None:
-        self._exact: set[bytes] = set()
         self._near = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
         self._threshold = threshold
-        self._accepted: dict[int, LeanMinHash] = {}
+        self._accepted: list[LeanMinHash] = []
 
-    def reason(self, text: Sketch) -> str | None:
-        """Accepts a new text and returns None, or returns how it repeats an accepted text."""
-        if text.digest in self._exact:
-            return "exact duplicate"
+    def accepts(self, text: LeanMinHash) -> bool:
+        """Accepts a new text, unless it repeats an accepted one."""
         # The index returns more candidates than needed; the similarity of the sketches decides.
-        near = (self._accepted[key] for key in self._near.query(text.shingles))
-        if any(other.jaccard(text.shingles) >= self._threshold for other in near):
-            return "near duplicate"
-        key = len(self._accepted)
-        self._exact.add(text.digest)
-        self._accepted[key] = text.shingles
-        self._near.insert(key, text.shingles, check_duplication=False)
-        return None
+        near = (self._accepted[key] for key in self._near.query(text))
+        if any(other.jaccard(text) >= self._threshold for other in near):
+            return False
+        self._near.insert(len(self._accepted), text, check_duplication=False)
+        self._accepted.append(text)
+        return True
 
 
-def sketch(text: str) -> Sketch:
-    """Returns the sketch of a text; white space does not change it."""
+def sketch(text: str) -> LeanMinHash:
+    """Returns a MinHash of a text's shingles, by which copies are known; white space does not change it."""
     words = _TOKEN.findall(text)
     # crc32 is three times as fast as the default sha1, and the permutations mix it well enough.
     shingles = _EMPTY.copy()
     last = max(1, len(words) - _SHINGLE + 1)
     shingles.update_batch({" ".join(words[i : i + _SHINGLE]).encode() for i in range(last)})
-    return Sketch(hashlib.sha256(" ".join(words).encode()).digest(), LeanMinHash(shingles))
+    return LeanMinHash(shingles)
 
 
 # Sent once to each worker, because they are larger than most packages.
@@ -143,34 +125,34 @@ class Job:
     paths: tuple[Path, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sifted:
-    """The selected documents of a package with their sketches, its licence, and counts of the reasons for the rest."""
+    """The selected documents of a package with their sketches, and what is recorded of it."""
 
-    licence: str | None = None
-    stated_licence: str = ""
-    documents: list[tuple[Document, Sketch]] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
+    record: PackageRecord
+    documents: list[tuple[Document, LeanMinHash]] = field(default_factory=list)
+
+    def drop(self, reason: str) -> None:
+        """Counts a file that is left out."""
+        self.record.dropped[reason] = self.record.dropped.get(reason, 0) + 1
 
 
-def sift_all(jobs: Iterable[Job], benchmarks: Benchmarks, workers: int) -> Iterator[tuple[Job, Sifted]]:
-    """Yields every package with its selection, in order; ``workers`` processes do the work (0: this process)."""
+def sift_all(jobs: Iterable[Job], benchmarks: Benchmarks, workers: int) -> Iterator[Sifted]:
+    """Yields what becomes of every package, in order; ``workers`` processes do the work (0: this process)."""
     if not workers:
-        yield from ((job, sift(job, benchmarks)) for job in jobs)
+        yield from (sift(job, benchmarks) for job in jobs)
         return
     # Spawned, not forked, because this process downloads in threads.
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawned, initializer=_start, initargs=(benchmarks,)) as pool:
-        remaining = iter(jobs)
-        running: deque[tuple[Job, Future[Sifted]]] = deque()
+        waiting: deque[Future[Sifted]] = deque()
         try:
-            while True:
-                room = _AHEAD * workers - len(running)
-                running += ((job, pool.submit(_sift, job)) for job in islice(remaining, room))
-                if not running:
-                    return
-                job, future = running.popleft()
-                yield job, future.result()
+            for job in jobs:
+                waiting.append(pool.submit(_sift, job))
+                if len(waiting) == _AHEAD * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -186,27 +168,30 @@ def _sift(job: Job) -> Sifted:
 
 def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
     """Reads a package and filters its files; duplicates across packages are found later."""
-    sifted = Sifted()
+    package = job.package
+    record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
+    sifted = Sifted(record)
     if not job.paths:
-        sifted.dropped["not published"] += 1
+        sifted.drop("not published")
         return sifted
+    record.downloads = {path.name: f"sha256:{atomic.sha256(path)}" for path in job.paths}
     try:
-        contents = job.source.contents(job.package, job.paths)
+        found, files = job.source.contents(job.paths)
     except CorpusError as error:
         # The fetch verified the archive, so it was published like this; the build goes on with the other packages.
-        sifted.dropped[f"unreadable: {error}"] += 1
+        sifted.drop(f"unreadable: {error}")
         return sifted
-    sifted.licence, sifted.stated_licence = contents.licence, contents.stated_licence
-    if contents.licence is None:
-        sifted.dropped["licence of the package"] += 1
+    record.licence, record.stated_licence = found.package, found.stated
+    if found.package is None:
+        sifted.drop("licence of the package")
     else:
-        _sift_files(job, contents, benchmarks, sifted)
+        _sift_files(job, files, benchmarks, sifted)
     return sifted
 
 
-def _sift_files(job: Job, contents: Contents, benchmarks: Benchmarks, sifted: Sifted) -> None:
+def _sift_files(job: Job, files: Sequence[SourceFile], benchmarks: Benchmarks, sifted: Sifted) -> None:
     """Selects files, then tests up to their share, and counts the reasons for the rest."""
-    files = [file for file in contents.files if language_of(file.path) in job.source.languages]
+    files = [file for file in files if language_of(file.path) in job.source.languages]
     budget = 0.0
     for file in files:
         if not is_test(file.path) and (document := _accepted(job.package, file, benchmarks, sifted)):
@@ -215,7 +200,7 @@ def _sift_files(job: Job, contents: Contents, benchmarks: Benchmarks, sifted: Si
     tests = [file for file in files if is_test(file.path)]
     for file in sorted(tests, key=lambda file: _shuffled(job.package, file)):
         if len(file.data) > budget:
-            sifted.dropped["over the share of tests"] += 1
+            sifted.drop("over the share of tests")
         elif document := _accepted(job.package, file, benchmarks, sifted):
             budget -= len(document.text)
 
@@ -229,7 +214,7 @@ def _accepted(package: Package, file: SourceFile, benchmarks: Benchmarks, sifted
     if reason is None and text is not None and benchmarks.contaminates(text):
         reason = "benchmark problem"
     if reason is not None or file.licence is None or text is None:
-        sifted.dropped[str(reason)] += 1
+        sifted.drop(str(reason))
         return None
     language = language_of_text(file.path, text) or language
     document = Document(package.name, package.version, file.licence, file.path, language, text)

@@ -13,9 +13,10 @@ from torch import Tensor
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.tokenizer import FimTokens, Tokenizer
-from training.examples import prompts, texts
 from training.feeding import LEAST_TOKENS, Sample, format_tokens
 from training.masks import targets
+from training.masks.targets import prompts
+from training.stored import texts
 
 # Of a text, so that many are in the pack.
 MAX_TOKENS = 3000
@@ -40,10 +41,7 @@ def make(
     found = list(_texts(corpus, tokenizer, tokens))
     held = list(itertools.islice(prompts(tokenizer, fim, texts(corpus, "held_out", 1), 1), HELD_OUT))
     lists = {"held_out": [Sample(ids) for ids in held]}
-    for name, path in taught.items():
-        kept = targets.read(path)
-        pairs = zip(kept.ids, kept.greedy, strict=True)
-        lists[name] = [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in pairs]
+    lists |= {name: targets.written(path) for name, path in taught.items()}
     row = tokenizer.encode(ROW)
     asked = [one.ids for samples in lists.values() for one in samples]
     numbers = _numbers(about.config.vocab_size, [format_tokens(fim), row, *asked], found)

@@ -57,12 +57,11 @@ def run(chosen: argparse.Namespace, report: Report) -> None:
     if chosen.begin:
         fit.begin_from(chosen.begin)
     measure(fit, held, report, "start")
-    training = _Training(fit, held, report, chosen, began)
+    training, found = _Training(fit, held, report, chosen, began), Progress()
     feed = ahead(batched(pack.samples(chosen.seed), pack.about.fim, chosen.batch), fit.device)
     try:
-        found = loop.train(
-            fit.step, feed, rows=chosen.batch, done=training.done, notice=training.notice, every_s=chosen.notice
-        )
+        options = {"rows": chosen.batch, "done": training.done, "notice": training.notice, "every_s": chosen.notice}
+        loop.train(fit.step, feed, found, **options)
     finally:
         feed.close()
     training.mark("end", found)

@@ -1,8 +1,10 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from tests.model.conftest import links
+from tests.training.corpora import Shelf
 
 __all__ = ["links"]
 
@@ -14,3 +16,9 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    (tmp_path / "shelf").mkdir()
+    return Shelf(tmp_path / "shelf")

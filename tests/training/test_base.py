@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pytest
 import torch
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
@@ -23,17 +22,16 @@ def test_real_rows_are_those_of_the_engine() -> None:
         assert torch.allclose(states @ BASE.head.T, tiny_fim.plain_logits(MODEL, ids), atol=1e-4)
 
 
-@pytest.mark.parametrize("both_ways", [False, True])
-def test_masks_are_those_of_the_engine(both_ways: bool) -> None:
+def test_masks_are_those_of_the_engine() -> None:
     found = {name: one * 0.1 for name, one in random().items()}
-    masks = tiny_masks.of(MODEL.config, found, both_ways=both_ways)
+    masks = tiny_masks.of(MODEL.config, found)
     reader = dataclasses.replace(MODEL, transformer=MODEL.layers.with_masks(masks)).tracks()
     text, behind = reader.new(), reader.new()
     text.become(IDS[0].tolist(), 0)
     behind.become([-1, -2, -3], IDS.shape[1])
     with torch.inference_mode():
         states = reader.read([[text], [text, behind]])[behind]
-    rows = Rows(torch.tensor([0]), torch.full((1, 3), 23), torch.arange(1, 4)[None], both_ways=both_ways)
+    rows = Rows(torch.tensor([0]), torch.full((1, 3), 23), torch.arange(1, 4)[None])
     assert torch.allclose(states, BASE.denoised(found["masks"], found, rows, BASE.read(IDS))[0], atol=1e-4)
 
 

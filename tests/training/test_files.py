@@ -1,10 +1,8 @@
 """Which files are left out, and why."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from training.files import MAX_BYTES, MIN_BYTES, decode, drop_reason, is_test
+from training.files import MAX_BYTES, MIN_BYTES, drop_reason, is_test
 
 GOOD = '''"""Adds numbers."""
 
@@ -72,13 +70,6 @@ def test_a_file_under_another_licence_is_left_out() -> None:
 def test_credentials_are_left_out() -> None:
     """What is one is tested with :mod:`lacuna_model.files.secrets`."""
     assert reason(GOOD + f"aws = {AWS_KEY!r}\n") == "credential"
-
-
-@given(st.binary(max_size=2000), st.sampled_from(["python", "go"]))
-def test_of_any_bytes_only_texts_of_a_suitable_size_are_kept(data: bytes, language: str) -> None:
-    if drop_reason("a/file", data * 3, language) is None:
-        assert MIN_BYTES <= len(data) * 3 <= MAX_BYTES
-        assert decode(data * 3) is not None
 
 
 @pytest.mark.parametrize(

@@ -16,18 +16,7 @@ from lacuna_model.text.lines import splice
 
 # Files of prose: by the ends of their names, by the beginnings of names without one, and by what editors call them.
 PROSE = frozenset({".md", ".markdown", ".mdx", ".qmd", ".txt", ".rst", ".adoc", ".org", ".tex", ".textile", ".eml"})
-PROSE_NAMES = (
-    "README",
-    "LICENSE",
-    "LICENCE",
-    "COPYING",
-    "CHANGE",
-    "NOTES",
-    "TODO",
-    "AUTHORS",
-    "CONTRIBUTING",
-    "COMMIT",
-)
+PROSE_NAMES = re.compile(r"README|LICEN[SC]E|COPYING|CHANGE|NOTES|TODO|AUTHORS|CONTRIBUTING|COMMIT", re.IGNORECASE)
 PROSE_LANGUAGES = frozenset({"markdown", "plaintext", "text", "restructuredtext", "latex", "git-commit"})
 # The beginnings of words by which people ask for text to be deleted, shortened or replaced, in several languages.
 _LESS = (
@@ -190,7 +179,7 @@ class AskedChange:
             return False
         name = PurePath(self.path)
         prose = name.suffix.lower() in PROSE or self.called.lower() in PROSE_LANGUAGES
-        return prose or (not name.suffix and (not name.name or name.name.upper().startswith(PROSE_NAMES)))
+        return prose or (not name.suffix and (not name.name or PROSE_NAMES.match(name.name) is not None))
 
     def whole(self, new: str) -> bytes:
         """The text with ``new`` in the place of the lines."""
@@ -208,7 +197,7 @@ class AskedChange:
     @cached_property
     def names(self) -> list[Name]:
         """The names that the lines define."""
-        return self._names(self.text, self.start, self.end)
+        return self.names_of(self.old)
 
     def names_of(self, new: str) -> list[Name]:
         """The names that ``new`` defines in the place of the lines; the text is parsed once for several rules."""

@@ -84,15 +84,14 @@ class Editor:
         fills = list(olds)
         ends: list[Rewriting] = []
         for index, part in enumerate(parts):
+            if ends and ends[-1].outcome == "deadline":
+                ends.append(ends[-1])
+                continue
             shift = sum(len(fill.encode()) - len(old.encode()) for fill, old in zip(fills, olds, strict=True))
-            region = part.narrowed(regions[index], shift)
-            current = with_fills(text, regions, fills)
-            end = yield from self._rewritten(part, current, region, tuple(fills[:index]))
-            ends.append(end)
-            if end.text is not None:
-                fills[index] = part.whole(end.text)
-            elif end.outcome == "deadline":
-                break
+            moved = part.moved(with_fills(text, regions, fills), shift)
+            ends.append((yield from self._rewritten(moved, tuple(fills[:index]))))
+            if (new := ends[-1].text) is not None:
+                fills[index] = part.whole(new)
         return self._result(parts, fills, olds, ends)
 
     def _result(
@@ -101,61 +100,47 @@ class Editor:
         """The result of all regions: it is a failure only where no region has a new text."""
         failed = [end for end in ends if end.text is None]
         status: Status = "ok" if len(failed) < len(ends) else "no_valid_fill"
-        if ends[-1].outcome == "deadline":
-            status = ends[-1].outcome
-        message = failed[0].why if failed else ""
+        message = failed[0].why if failed else UNCHANGED if list(fills) == list(olds) else ""
         if failed and len(fills) > 1:
-            message = f"{len(failed) + len(fills) - len(ends)} of {len(fills)} regions stay as they are: {message}"
-        if not failed and list(fills) == list(olds):
-            message = UNCHANGED
-        refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=False))
-        nothing = ((),) * len(fills)
-        sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
-        sure = () if self._instruction is not None else sure
-        warned = tuple(end.warning for end in ends) + ("",) * (len(fills) - len(ends))
+            message = f"{len(failed)} of {len(fills)} regions stay as they are: {message}"
+        refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=True))
+        warned = tuple(end.warning for end in ends)
         return InfillResult(
-            status,
+            "deadline" if ends[-1].outcome == "deadline" else status,
             tuple(fills),
             FillStats(),
             message,
-            confidence=nothing,
-            likelihoods=sure,
+            confidence=((),) * len(fills),
+            likelihoods=() if self._instruction is not None else tuple(end.log_probs for end in ends),
             refused=refused if any(refused) else (),
             warnings=warned if any(warned) else (),
         )
 
-    def _rewritten(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
-        """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
+    def _rewritten(self, part: EditedPart, before: tuple[str, ...]) -> Steps:
+        """Rewrite a part; ``before`` are the texts of earlier regions.
 
         An answer to an instruction in which something is wrong is asked for once more, with what was wrong. Of two
         answers that are not as they should be, one with a warning comes before a refused one.
         """
-        if self._instruction is None:
-            return (yield from self._following(part, text, region, before))
-        (old,) = standing(text, [region])
-        request = self._request
-
-        def instructed(wrong: str) -> Steps:
-            """One answer; ``wrong`` is what was wrong with the answer before."""
-            asked = self._instruction or ""
-            layout = edit_layout(self._model, part, text, region, request.path, request.language, asked, wrong)
-            return (yield from self._answered(part, text, region, layout, before))
-
-        first = yield from instructed("")
-        if (first.text not in (None, old) and not first.warning) or first.outcome == "deadline":
+        if (instruction := self._instruction) is None:
+            return (yield from self._following(part, before))
+        layout = edit_layout(self._model, part, self._request, instruction)
+        first = yield from self._answered(part, layout, before)
+        if (first.text not in (None, part.text) and not first.warning) or first.outcome == "deadline":
             return first
-        second = yield from instructed(first.why or first.warning or SAME)
-        if second.text in (None, old) or (second.warning and first.text is not None):
+        layout = edit_layout(self._model, part, self._request, instruction, first.why or first.warning or SAME)
+        second = yield from self._answered(part, layout, before)
+        if second.text in (None, part.text) or (second.warning and first.text is not None):
             return first
         return second
 
-    def _following(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
+    def _following(self, part: EditedPart, before: tuple[str, ...]) -> Steps:
         """What follows the changes, by the model's edit rows if it has any."""
         model, total = self._model, len(self._request.regions)
         if not (isinstance(model, LoadedFim) and model.rewrites and self._changes):
-            layout = window_layout(model, part, text, region, self._request, self._changes)
-            return (yield from self._answered(part, text, region, layout, before))
-        layout, cache = rows_layout(model, self._session, part, text, region, self._changes[-1]), self._session.cache
+            layout = window_layout(model, part, self._request, self._changes)
+            return (yield from self._answered(part, layout, before))
+        layout, cache = rows_layout(model, self._session, part, self._changes[-1]), self._session.cache
         assert isinstance(cache, FimContext)
         assert layout.header is not None
         counts, encode_ms = yield from among(encoded(cache.updating(layout), 1, self._deadline), before, total)
@@ -167,21 +152,14 @@ class Editor:
         self.stats.append(msgspec.structs.replace(read, nfe=1))
         if nothing:
             return Rewriting("ok", part.text)
-        end = yield from self._answered(part, text, region, layout, before)
+        end = yield from self._answered(part, layout, before)
         self.stats[-1] = msgspec.structs.replace(self.stats[-1], context_tokens=0, cached_tokens=0)
         return end
 
-    def _answered(
-        self,
-        part: EditedPart,
-        text: bytes,
-        region: Region,
-        layout: Layout,
-        before: tuple[str, ...],
-    ) -> Steps:
-        request, total = self._request, len(self._request.regions)
-        single = msgspec.structs.replace(request, text=text.decode(), regions=(region,))
-        known = self._known(text, [region])
+    def _answered(self, part: EditedPart, layout: Layout, before: tuple[str, ...]) -> Steps:
+        region, total = part.region, len(self._request.regions)
+        single = msgspec.structs.replace(self._request, text=part.document.decode(), regions=(region,))
+        known = self._known(part.document, [region])
         filling = fill_group(self._model, self._session, single, known, self._deadline, layout=layout)
         found = yield from among(filling, before, total)
         self.stats.append(found.stats)
@@ -194,15 +172,13 @@ class Editor:
             why = f"the new text has over {region.max_tokens} tokens more than the old"
             return Rewriting("no_valid_fill", None, why, refused=written)
         if self._instruction is not None:
-            return self._whole(part, text, region, self._instruction, written)
-        return self._followed(part, text, region, written, found.log_probs[0])
+            return self._whole(part, self._instruction, written)
+        return self._followed(part, written, found.log_probs[0])
 
-    def _followed(
-        self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
-    ) -> Rewriting:
+    def _followed(self, part: EditedPart, written: str, log_probs: Sequence[float]) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
         whole = written if self._deletes() else lines.without_losses(part.text, written)
-        if whole != written and not _is_valid(self._model, self._request, text, region, whole):
+        if whole != written and not self._is_valid(part, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
         return Rewriting("ok", whole, "", (*blank, *lines.carried(log_probs, written, whole)))
@@ -212,23 +188,16 @@ class Editor:
         last = (one.bare for one in self._changes[-1:])
         return any(len(one.new.splitlines()) < len(one.old.splitlines()) for one in last)
 
-    def _whole(self, part: EditedPart, text: bytes, region: Region, instruction: str, written: str) -> Rewriting:
+    def _whole(self, part: EditedPart, instruction: str, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
-        request = self._request
-        change = AskedChange(
-            text,
-            region.start - len(part.indentation.encode()),
-            region.end,
-            Asked(instruction),
-            request.path,
-            request.language,
-        )
+        start, end, request = len(part.above), part.region.end, self._request
+        change = AskedChange(part.document, start, end, Asked(instruction), request.path, request.language)
         if hint := lines.hint(part.old, written):
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:
             fill = new.removeprefix(part.indentation)
-            return part.indentation + fill == new and _is_valid(self._model, request, text, region, fill)
+            return part.indentation + fill == new and self._is_valid(part, fill)
 
         found = accepted_text(change, part.indentation + written, is_valid)
         if found.text is None:
@@ -236,21 +205,18 @@ class Editor:
         warning = f"the new text {', '.join(found.warnings)}" if found.warnings else ""
         return Rewriting("ok", found.text.removeprefix(part.indentation), warning=warning)
 
-
-def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region, fill: str) -> bool:
-    """Whether ``fill`` may stand in the ``region`` of ``text``, as the constraint of the request sees it."""
-    tokens = tuple(model.tokenizer.encode(fill))
-    constraint = constraint_for(
-        text, [region], request.path, request.language, model.tokenizer, syntax=request.options.syntax
-    )
-    return constraint.verdict([FillSoFar(tokens, len(tokens), ended=True)], late=False).fills is not None
+    def _is_valid(self, part: EditedPart, fill: str) -> bool:
+        """Whether ``fill`` may stand in the place of a part, as the constraint of the request sees it."""
+        request, tokenizer = self._request, self._model.tokenizer
+        tokens, syntax = tuple(tokenizer.encode(fill)), request.options.syntax
+        constraint = constraint_for(
+            part.document, [part.region], request.path, request.language, tokenizer, syntax=syntax
+        )
+        return constraint.verdict([FillSoFar(tokens, len(tokens), ended=True)], late=False).fills is not None
 
 
 def answered(
-    model: Loaded,
-    session: DocumentSession,
-    request: InfillRequest,
-    deadline: float | None,
+    model: Loaded, session: DocumentSession, request: InfillRequest, deadline: float | None
 ) -> Generator[Snapshot, None, InfillResult]:
     """Answer a chat; the generator's value is the result, its only fill the answer."""
     region = msgspec.structs.replace(request.regions[0], start=0, end=0)

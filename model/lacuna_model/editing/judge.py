@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
-from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, is_line_of, is_taken_up, split, words
+from lacuna_model.editing.lines import AnswerHunk, changes, is_blank, is_line_of, is_taken_up, split, words
 from lacuna_model.editing.names import BRINGS, COMMENT, Name, code
 from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.tidy import FENCE, STRING, tidied
@@ -162,12 +162,12 @@ def _types(name: Name) -> list[str]:
 def _repeated_lines(change: AskedChange, new: str) -> Iterator[str]:
     """Lines that bring names, comments and prose, which stand beside the lines."""
     known = Counter(line.strip() for line in split(change.old))
-    lines = [line for text in (change.before, change.after) for line in split(text)]
+    lines = [*split(change.before), *split(change.after)]
     beside = {line.strip() for line in lines}
     code_too = change.language is not None and not (change.is_configuration or change.language.name in _OFTEN_ALIKE)
-    plain = [line for line in lines if change.is_prose or (code_too and not (line[:1].isspace() or _MARKS.match(line)))]
-    outermost = {line.strip() for line in plain}
-    more = {line.strip() for hunk in hunks(change.old, new) if len(hunk.new) > len(hunk.old) for line in hunk.new}
+    outer = [line for line in lines if change.is_prose or (code_too and not (line[:1].isspace() or _MARKS.match(line)))]
+    outermost = {line.strip() for line in outer}
+    more = {line.strip() for hunk in changes(change.old, new) if len(hunk.new) > len(hunk.old) for line in hunk.new}
     for line, count in Counter(line.strip() for line in split(new)).items():
         unasked = not change.asked.comments if COMMENT.match(line) else line in outermost & more
         telling = (
@@ -201,14 +201,13 @@ def _names_lost(change: AskedChange, new: str) -> Iterator[str]:
 
 def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
     """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments."""
-    asked, found = change.asked, [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal"]
+    asked, found = change.asked, changes(change.old, new)
     if asked.less:
         return
     changed = [line for hunk in found for line in hunk.new]
-    only_less = not any(line.strip() and not is_line_of(line, change.old) for line in changed)
+    fresh = [line for line in changed if line.strip() and not is_line_of(line, change.old)]
     comments = asked.translates or asked.corrects or (asked.comments and not asked.adds)
-    others = [line for line in changed if COMMENT.match(line) and not is_line_of(line, change.old)]
-    joined = [hunk for hunk in found if _joins(change, hunk)]
+    others = [line for line in fresh if COMMENT.match(line)]
     for hunk in found:
         for line in hunk.old:
             if not line.strip() or is_line_of(line, new):
@@ -216,7 +215,7 @@ def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
             gone = hunk.kind == "delete" and not is_taken_up([line], changed)
             if COMMENT.match(line) and not (comments or _is_renamed(change, line, others)):
                 yield f"{'changes' if others else 'leaves out'} a comment: {line.strip()}"
-            elif gone or only_less or hunk in joined or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
+            elif gone or not fresh or _joins(change, hunk) or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
                 yield f"leaves out a line: {line.strip()}"
 
 
@@ -228,13 +227,12 @@ def _is_renamed(change: AskedChange, line: str, others: Sequence[str]) -> bool:
 
 def _strings(change: AskedChange, new: str) -> Iterator[str]:
     """Strings that say something else, of which the instruction says nothing."""
-    exempt = change.asked.translates or change.asked.corrects or change.is_configuration
-    for hunk in hunks(change.old, new) if not exempt else ():
-        if len(hunk.old) != len(hunk.new):
-            continue
+    if change.asked.translates or change.asked.corrects or change.is_configuration:
+        return
+    for hunk in changes(change.old, new):
         said, now = (_said("".join(lines)) for lines in (hunk.old, hunk.new))
-        words_too = re.search(r"[^\W\d_]", said + now)
-        if said and now and said != now and words_too and not change.asked.shares(f"{said} {now}"):
+        differ = said and now and said != now and re.search(r"[^\W\d_]", said + now)
+        if differ and len(hunk.old) == len(hunk.new) and not change.asked.shares(f"{said} {now}"):
             yield f"changes what a string says: {hunk.new[0].strip()}"
 
 
@@ -254,7 +252,7 @@ def _added(change: AskedChange, new: str) -> Iterator[str]:
     """Words that are gone, where something is to be added."""
     if not change.asked.adds or change.asked.less or change.asked.translates:
         return
-    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank(hunk.old)]
+    found = [hunk for hunk in changes(change.old, new) if not is_blank(hunk.old)]
     changed = _words("".join(line for hunk in found for line in hunk.new))
     for hunk in found:
         for line in hunk.old:
@@ -269,13 +267,11 @@ def _words(text: str) -> set[str]:
 
 def _beside(change: AskedChange, new: str) -> Iterator[str]:
     """Lines that share no word with the instruction and lose some of their own, where other changes share one."""
-    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
-    shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found]
-    apart = [hunk for hunk, shared in zip(found, shares, strict=True) if not shared and hunk.old]
-    for hunk in apart if any(shares) and not change.asked.corrects else ():
-        old, now = _words("".join(hunk.old)), _words("".join(hunk.new))
-        if not old <= now:
-            first = next(line for line in (*hunk.old, *hunk.new) if line.strip())
+    found = [hunk for hunk in changes(change.old, new) if not is_blank(hunk.lines)]
+    apart = [hunk for hunk in found if not change.asked.shares("".join(hunk.lines))]
+    for hunk in apart if len(apart) < len(found) and not change.asked.corrects else ():
+        if not _words("".join(hunk.old)) <= _words("".join(hunk.new)):
+            first = next(line for line in hunk.lines if line.strip())
             yield f"changes a line that the instruction does not name: {first.strip()}"
 
 
@@ -329,12 +325,11 @@ def _numbers(change: AskedChange, new: str) -> Iterator[str]:
     if change.language is None or change.is_configuration or change.asked.corrects:
         return
     known = set(re.findall(_NUMBER, f"{change.old} {change.asked.instruction}"))
-    found = hunks(change.old, new)
-    several = sum(hunk.kind != "equal" for hunk in found) > 1
+    found = changes(change.old, new)
     for hunk in found:
         for before, after in zip(hunk.old, hunk.new, strict=False) if len(hunk.old) == len(hunk.new) else ():
             numbers, numbers_now = re.findall(_NUMBER, before), re.findall(_NUMBER, after)
-            fresh = set(numbers_now) - known and (several or len(numbers_now) > len(numbers))
+            fresh = set(numbers_now) - known and (len(found) > 1 or len(numbers_now) > len(numbers))
             same = re.findall(_NAME, before) == re.findall(_NAME, after)
             if fresh and same and not change.asked.shares(before):
                 yield f"changes a number that the instruction does not name: {after.strip()}"
@@ -403,17 +398,13 @@ def _marked(change: AskedChange, new: str) -> Iterator[str]:
 
 def _passages(change: AskedChange, new: str) -> Iterator[str]:
     """Paragraphs, items of lists that stay lists, and lines of which no word is left."""
-    (items, paragraphs), (items_now, paragraphs_now) = (
-        (
-            len(_ITEM.findall(text)),
-            sum(bool(one.strip()) for one in re.split(r"\n\s*\n", with_feeds(text))),
-        )
-        for text in (change.old, new)
-    )
+    texts = change.old, new
+    items, items_now = (len(_ITEM.findall(text)) for text in texts)
+    paragraphs, paragraphs_now = (len(re.split(r"\n\s*\n", with_feeds(text).strip())) for text in texts)
     if not change.asked.less and (paragraphs_now < paragraphs or 0 < items_now < items):
         yield "leaves out a paragraph or an item"
-    fewer = sum(map(bool, map(str.strip, split(new)))) < sum(map(bool, map(str.strip, split(change.old))))
-    for line in split(change.old) if fewer and not (change.asked.less or change.asked.translates) else ():
+    lines, lines_now = ([line for line in split(text) if line.strip()] for text in texts)
+    for line in lines if len(lines_now) < len(lines) and not (change.asked.less or change.asked.translates) else ():
         if words(line) and words(line).isdisjoint(words(new)):
             yield f"leaves out a line: {line.strip()}"
     if paragraphs_now > paragraphs and not change.asked.adds and not items_now > items:

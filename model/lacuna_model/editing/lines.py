@@ -23,6 +23,11 @@ class AnswerHunk:
         """The hunk with the old lines."""
         return AnswerHunk("equal", self.old, self.old)
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Its old and its new lines."""
+        return (*self.old, *self.new)
+
 
 def split(text: str) -> list[str]:
     """The lines of a text with their ends; only LF and CR LF end a line."""
@@ -39,6 +44,11 @@ def hunks(old: str, new: str) -> list[AnswerHunk]:
     return found
 
 
+def changes(old: str, new: str) -> list[AnswerHunk]:
+    """The hunks in which two texts differ."""
+    return [hunk for hunk in hunks(old, new) if hunk.kind != "equal"]
+
+
 def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:
     """A hunk as one, or line by line where as many lines replace the old ones, comments aside."""
     if kind == "replace" and len(old) == len(new):
@@ -51,23 +61,14 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Answe
             is_comment = COMMENT.match(line) is not None
             yield AnswerHunk("delete", (line,), ()) if is_comment else AnswerHunk(kind, (line,), (next(left_over),))
         return
-    size = _num_lines(old, _num_blocks(new)) if kind == "replace" else len(old)
-    if size < len(old):  # the answer ends too early
-        yield from _finer(kind, old[:size], new)
-        yield AnswerHunk("delete", tuple(old[size:]), ())
+    # Blank lines part blocks.
+    ends = [row for row in range(1, len(old)) if old[row - 1].strip() and not old[row].strip()]
+    blocks = sum(bool(line.strip() and not above.strip()) for above, line in pairwise(["", *new]))
+    if kind == "replace" and 0 < blocks < len(ends) + bool(old[-1].strip()):  # the answer ends too early
+        yield from _finer(kind, old[: ends[blocks - 1]], new)
+        yield AnswerHunk("delete", tuple(old[ends[blocks - 1] :]), ())
         return
     yield AnswerHunk(kind, tuple(old), tuple(new))
-
-
-def _num_blocks(lines: Sequence[str]) -> int:
-    """How many blocks some lines have, which blank lines part."""
-    return sum(bool(line.strip() and not above.strip()) for above, line in pairwise(["", *lines]))
-
-
-def _num_lines(lines: Sequence[str], blocks: int) -> int:
-    """How many lines the first blocks have, without blank lines behind them."""
-    ends = [number for number in range(1, len(lines)) if lines[number - 1].strip() and not lines[number].strip()]
-    return next((end for end in ends if _num_blocks(lines[:end]) == blocks and _num_blocks(lines) > blocks), len(lines))
 
 
 def joined(found: Sequence[AnswerHunk]) -> str:

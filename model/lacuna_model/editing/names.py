@@ -38,15 +38,7 @@ _DEFINES_NOTHING = re.compile(
 _FUNCTION = re.compile(r"function|method|constructor|destructor|lambda|closure|arrow|accessor|^initializer")
 _FIELDS = ("name", "left", "key")
 _DECLARES = ("function_definition", "declaration", "field_declaration", "type_definition")
-_WITH_FIRST = (
-    "pair",
-    "table",
-    "table_array_element",
-    "rule_set",
-    "enum_entry",
-    "const_element",
-    "variable_declaration",
-)
+_FIRST = ("pair", "table", "table_array_element", "rule_set", "enum_entry", "const_element", "variable_declaration")
 # Definitions where no grammar is known.
 _LINES = (
     re.compile(
@@ -66,7 +58,7 @@ _COMMENT = re.compile(r"^\s*(?:#|;|//|--|!)")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, the names of the definitions around it, and its own: its first line, its code, and the byte it is at.
+    """A name, the names of the definitions around it, and its own first line and code.
 
     It is ``local`` in a function that reaches beyond the part, up to byte ``until``.
     """
@@ -77,7 +69,6 @@ class Name:
     local: bool = False
     until: int = 0
     code: str = ""
-    at: int = 0
 
 
 def is_configuration(text: str) -> bool:
@@ -94,12 +85,21 @@ def names(text: bytes, start: int, end: int, language: Language | None, *, keyed
     keys and sections.
     """
     if language is not None:
-        try:
-            root = language.parser().parse(text).root_node
-        except UnparsableError:
-            return []
-        return [*_in_tree(root, start, end)]
+        root = _root(text, language)
+        return [*_in_tree(root, start, end)] if root is not None else []
     return _in_lines(text, start, end, keyed=keyed)
+
+
+def _root(text: bytes, language: Language) -> Node | None:
+    """The root of a text's tree; None where the text cannot be parsed."""
+    try:
+        return language.parser().parse(text).root_node
+    except UnparsableError:
+        return None
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")
 
 
 def _in_tree(root: Node, start: int, end: int) -> Iterator[Name]:
@@ -109,12 +109,9 @@ def _in_tree(root: Node, start: int, end: int) -> Iterator[Name]:
         node, around, function = left.pop()
         own, owner = [*_own(node)], _owner(node)
         if start <= node.start_byte < end:
-            whole = (node.text or b"").decode(errors="replace")
-            head, code = (" ".join(text.split()) for text in (whole.partition("\n")[0], whole))
+            head, code = (" ".join(text.split()) for text in (_text(node).partition("\n")[0], _text(node)))
             until = function.end_byte if function is not None else 0
-            yield from (
-                Name(name, (*around, *owner), head, function is not None, until, code, node.start_byte) for name in own
-            )
+            yield from (Name(name, (*around, *owner), head, function is not None, until, code) for name in own)
         around = (*around, *(own[:1] or owner))
         inside = start <= node.start_byte and node.end_byte <= end
         inner = [one for one in node.named_children if one.end_byte > start and one.start_byte < end]
@@ -128,37 +125,32 @@ def _is_body(node: Node, child: Node) -> bool:
     """Whether a node is a function and its child the body."""
     if not _FUNCTION.search(node.type):
         return False
-    return "body" in child.type or "block" in child.type or child == _body(node)
+    return "body" in child.type or "block" in child.type or child == node.child_by_field_name("body")
 
 
 def _owner(node: Node) -> list[str]:
     """The type that a node gives members to, without being its definition."""
     field = {"impl_item": "type", "method_declaration": "receiver"}.get(node.type, "")
     owner = node.child_by_field_name(field) if field else None
-    return re.findall(r"\w+", (owner.text or b"").decode(errors="replace"))[-1:] if owner is not None else []
-
-
-def _body(node: Node) -> Node | None:
-    return node.child_by_field_name("body")
+    return re.findall(r"\w+", _text(owner))[-1:] if owner is not None else []
 
 
 def _own(node: Node) -> Iterator[str]:
     """The names that a node defines itself."""
     if not _DEFINES.search(node.type) or _DEFINES_NOTHING.search(node.type):
         return
-    if node.type.endswith("specifier") and _body(node) is None:
+    if node.type.endswith("specifier") and node.child_by_field_name("body") is None:
         return  # a type that is only used
     found = next((named for field in _FIELDS if (named := node.children_by_field_name(field))), [])
     if not found and node.type in _DECLARES:
         found = [leaf for one in node.children_by_field_name("declarator") if (leaf := _declared(one)) is not None]
-    if not found and node.type in _WITH_FIRST:
-        found = [
-            one for one in node.named_children[:1] if node.type != "variable_declaration" or one.type == "identifier"
-        ]
+    if not found and node.type in _FIRST:
+        plain = node.type != "variable_declaration"
+        found = [one for one in node.named_children[:1] if plain or one.type == "identifier"]
     for one in found:
-        text = (one.text or b"").decode(errors="replace").strip("\"'`$ ")
+        text = _text(one).strip("\"'`$ ")
         if text and "\n" not in text:
-            yield text.rpartition("::")[2] if "::" in text else text
+            yield text.rpartition("::")[2]
 
 
 def _declared(node: Node) -> Node | None:
@@ -194,11 +186,9 @@ def code(text: bytes, language: Language | None, span: Span | None = None) -> li
     if language is None:
         lines = text[start:end].splitlines()
         return [line.strip() for line in lines if line.strip() and not COMMENT.match(line.decode())]
-    try:
-        left = [language.parser().parse(text).root_node]
-    except UnparsableError:
+    if (root := _root(text, language)) is None:
         return None
-    found = list[bytes]()
+    left, found = [root], list[bytes]()
     while left:
         node = left.pop()
         if node.start_byte < end and node.end_byte > start and not _is_documentation(node):

@@ -2,14 +2,14 @@
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import msgspec
 
 from lacuna_model.core.context import Answering, Gap, Layout, TextTokenizer, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, Region
+from lacuna_model.core.params import ChatMessage, InfillRequest, Region
 from lacuna_model.languages.registry import language_for
 from lacuna_model.readers import Loaded
 from lacuna_model.text.lines import indentation, with_feeds
@@ -21,15 +21,15 @@ MAX_TOKENS = 4000
 
 @dataclass(frozen=True, slots=True)
 class EditedPart:
-    """The bytes from ``start`` to ``end`` of a document, which the model writes again.
+    """The ``region`` of a ``document`` which the model writes again.
 
-    ``before`` and ``after`` are the texts of the region around it, which stay: a byte order mark, blank lines, and the
-    ``indentation`` of the part's first line. ``old`` is the part with its indentation and with line feeds as line ends,
-    ``newline`` the document's own line end.
+    ``before`` and ``after`` are what stays around it of the lines that were asked for: a byte order mark, blank lines,
+    the ``indentation`` of the part's first line. ``old`` is the part with its indentation, and line feeds as line ends;
+    ``newline`` is the document's own line end.
     """
 
-    start: int
-    end: int
+    document: bytes
+    region: Region
     before: str
     after: str
     indentation: str
@@ -61,16 +61,28 @@ class EditedPart:
         lead = first.removeprefix(mark).rpartition("\n")[2]
         old = with_feeds(lead + body)
         after = whole[len(first) + len(body) :]
-        return cls(start, start + len(body.encode()), first, after, lead, old, newline)
+        narrowed = msgspec.structs.replace(region, start=start, end=start + len(body.encode()))
+        return cls(text, narrowed, first, after, lead, old, newline)
 
     @property
     def text(self) -> str:
         """The part as it stands in the document, without its indentation."""
         return self.old[len(self.indentation) :].replace("\n", self.newline)
 
-    def narrowed(self, region: Region, shift: int = 0) -> Region:
-        """The region of the part alone, ``shift`` bytes further on."""
-        return msgspec.structs.replace(region, start=self.start + shift, end=self.end + shift)
+    @property
+    def above(self) -> bytes:
+        """The document before the part's first line."""
+        return self.document[: self.region.start - len(self.indentation.encode())]
+
+    @property
+    def below(self) -> bytes:
+        """The document behind the part."""
+        return self.document[self.region.end :]
+
+    def moved(self, document: bytes, shift: int) -> "EditedPart":
+        """The same part of a document in which it stands ``shift`` bytes further on."""
+        region = msgspec.structs.replace(self.region, start=self.region.start + shift, end=self.region.end + shift)
+        return replace(self, document=document, region=region)
 
     def draft(self, tokenizer: TextTokenizer) -> list[int]:
         """The tokens of the part, from the last character of its indentation on: that is of its first word's token.
@@ -114,17 +126,8 @@ SYSTEM = (
 )
 
 
-def edit_layout(
-    model: Loaded,
-    part: EditedPart,
-    text: bytes,
-    region: Region,
-    path: str,
-    language: str,
-    instruction: str,
-    wrong: str = "",
-) -> Layout:
-    """The layout of the chat in which the model rewrites ``part``, which is now the ``region`` of ``text``.
+def edit_layout(model: Loaded, part: EditedPart, request: InfillRequest, instruction: str, wrong: str = "") -> Layout:
+    """The layout of the chat in which the model rewrites a part as an ``instruction`` says.
 
     The part's text is the draft. ``wrong`` says what was wrong with an answer before, in a sentence.
 
@@ -132,14 +135,15 @@ def edit_layout(
     """
     old = part.draft(model.tokenizer)
     fence = _fence(part.old)
-    known = language_for(path, language)
+    known = language_for(request.path, request.language)
     opened = f"{fence}{known.name if known is not None else ''}\n"
-    asked = _asked(model, part, text, region, path, instruction, opened, fence)
+    asked = _asked(model, part, request.path, instruction, opened, fence)
     if wrong:
         asked += f" {AGAIN}, because {wrong}. Do what the instruction says, and nothing else."
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
     prompt += model.tokenizer.encode(opened + part.indentation[:-1])
-    return part.layout(prompt, old, _closing(model, fence))
+    closing = model.prefixes.starting_with(fence.encode()).tolist() or model.tokenizer.encode(fence)[:1]
+    return part.layout(prompt, old, frozenset(closing))
 
 
 def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
@@ -148,13 +152,10 @@ def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0),), answering=Answering(prompt[-1]))
 
 
-def _asked(
-    model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, instruction: str, opened: str, fence: str
-) -> str:
+def _asked(model: Loaded, part: EditedPart, path: str, instruction: str, opened: str, fence: str) -> str:
     """The user's message. The instruction comes last, so that another one for the same part costs few tokens."""
     window = WindowChooser(AROUND)
-    before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer)
-    after = window.after(text[region.end :], model.tokenizer)
+    before, after = window.before(part.above, model.tokenizer), window.after(part.below, model.tokenizer)
     name = PurePath(path).name or "the file"
     said = f"{THE_PART} {name} to edit:\n{opened}{part.old.rstrip(LF)}\n{fence}\n\n"
     beside = before.removeprefix(BOM_UTF8).decode(), after.decode()
@@ -169,12 +170,6 @@ def _fence(text: str) -> str:
     """A fence that does not occur in a text; of Markdown's two, models know backticks best."""
     fences = ("`" * 3, *("~" * length for length in range(3, 9)))
     return next((fence for fence in fences if fence not in text), fences[-1])
-
-
-def _closing(model: Loaded, fence: str) -> frozenset[int]:
-    """The tokens that begin a closing fence."""
-    whole = model.prefixes.starting_with(fence.encode()).tolist()
-    return frozenset(whole or model.tokenizer.encode(fence)[:1])
 
 
 def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:

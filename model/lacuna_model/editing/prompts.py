@@ -20,7 +20,7 @@ from pathlib import PurePath
 
 from lacuna_model.core.context import Gap, Header, Layout, TextTokenizer
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, PastChange, Region
+from lacuna_model.core.params import InfillRequest, PastChange
 from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
@@ -37,25 +37,16 @@ LINES_BEFORE, LINES_AFTER = 10, 10
 FILE, CURSOR, FIRST, NEXT = "<filename>", "<|user_cursor|>", "<|marker_1|>", "<|marker_2|>"
 
 
-def window_layout(
-    model: Loaded,
-    part: EditedPart,
-    text: bytes,
-    region: Region,
-    request: InfillRequest,
-    changes: Sequence[PastChange],
-) -> Layout:
-    """The layout in which the model rewrites ``part``, which is now the ``region`` of ``text``, after ``changes``.
+def window_layout(model: Loaded, part: EditedPart, request: InfillRequest, changes: Sequence[PastChange]) -> Layout:
+    """The layout in which the model rewrites a part after ``changes``.
 
     The part's text is the draft. Raises RequestError where the part is too long, and for models without the tokens of a
     format.
     """
     changes, old = [one.bare for one in changes], part.draft(model.tokenizer)
-    above = with_feeds(text[: region.start - len(part.indentation.encode())].decode())
-    before = "".join(above.splitlines(keepends=True)[-LINES_BEFORE:])
+    before = "".join(with_feeds(part.above.decode()).splitlines(keepends=True)[-LINES_BEFORE:])
     if isinstance(model, LoadedFim) and model.edit_format == "zeta":
-        below = with_feeds(text[region.end :].decode())
-        after = "".join(below.splitlines(keepends=True)[:LINES_AFTER])
+        after = "".join(with_feeds(part.below.decode()).splitlines(keepends=True)[:LINES_AFTER])
         prompt = _zeta(model, part, before, after, request, changes)
         marker = model.tokenizer.encode(NEXT)[0]
         # Many lines begin with "<", few with "<|".
@@ -68,24 +59,18 @@ def window_layout(
 def _sweep(
     model: Loaded, part: EditedPart, before: str, request: InfillRequest, changes: Sequence[PastChange]
 ) -> list[int]:
-    separator = model.fim.file_sep if isinstance(model, LoadedFim) else None
-    if separator is None:
+    if not isinstance(model, LoadedFim) or (separator := model.fim.file_sep) is None:
         raise RequestError(f"the model {model.name} has no token that separates files, so it rewrites nothing")
     encode = model.tokenizer.encode
     name = PurePath(request.path).name or "file"
     current = before + part.old
     sections = [(snippet.path, snippet.text) for snippet in request.snippets]
-    sections += map(_section, changes)
+    sections += [(f"{PurePath(one.path).name}.diff", f"original:\n{one.old}\nupdated:\n{one.new}") for one in changes]
     sections += [(f"original/{name}", _as_it_was(current, name, changes)), (f"current/{name}", current)]
-    prompt = [*model.fim.start] if isinstance(model, LoadedFim) else []
+    prompt = [*model.fim.start]
     for title, content in sections:
         prompt += [separator, *encode(f"{title}\n{content.rstrip()}\n")]
     return [*prompt, separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
-
-
-def _section(change: PastChange) -> tuple[str, str]:
-    """A change as Sweep's prompts show it: its title, and its old and new lines."""
-    return f"{PurePath(change.path).name}.diff", f"original:\n{change.old}\nupdated:\n{change.new}"
 
 
 def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
@@ -98,12 +83,7 @@ def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
 
 
 def _zeta(
-    model: LoadedFim,
-    part: EditedPart,
-    before: str,
-    after: str,
-    request: InfillRequest,
-    changes: Sequence[PastChange],
+    model: LoadedFim, part: EditedPart, before: str, after: str, request: InfillRequest, changes: Sequence[PastChange]
 ) -> list[int]:
     names, fim, encode = model.tokenizer.vocabulary.tokens, model.fim, model.tokenizer.encode
     if not fim.suffix_first or FILE not in names:
@@ -149,15 +129,13 @@ def header(tokenizer: TextTokenizer, fim: FimTokens, change: PastChange, indenta
     return marked + tokenizer.encode(indentation)
 
 
-def rows_layout(
-    model: LoadedFim, session: DocumentSession, part: EditedPart, text: bytes, region: Region, change: PastChange
-) -> Layout:
-    """The layout in which edit rows rewrite ``part``, which is now the ``region`` of ``text``, after a ``change``.
+def rows_layout(model: LoadedFim, session: DocumentSession, part: EditedPart, change: PastChange) -> Layout:
+    """The layout in which edit rows rewrite a part after a ``change``.
 
     The part's text is the draft. The prompt begins as that of the last fill of the document did. Raises RequestError
     where the part is too long.
     """
-    start, tokenizer = region.start - len(part.before.encode()), model.tokenizer
+    text, start, tokenizer = part.document, part.region.start - len(part.before.encode()), model.tokenizer
     before = session.window.before(text[:start], tokenizer).decode()
     # The window ends where it did for a cursor at the end of the line above, so that what was read of it stays.
     end = len(text[:start].removesuffix(b"\n").removesuffix(b"\r"))

@@ -6,7 +6,7 @@ about comments, and of keys that the instruction does not name are taken back. L
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import AskedChange
@@ -131,16 +131,9 @@ def with_reverted(change: AskedChange, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
     for rule in (_form, _indentation, _comments, _sharing, _named, _corrected):
-        wrong = rule(change, found)
-        found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
+        wrong = set(rule(change, found))
+        found = [hunk.reverted() if place in wrong else hunk for place, hunk in enumerate(found)]
     return joined(found)
-
-
-Rule = Callable[[AnswerHunk], bool]
-
-
-def _never(_: AnswerHunk) -> bool:
-    return False
 
 
 def _bare(change: AskedChange, lines: Sequence[str]) -> str:
@@ -157,92 +150,75 @@ def _bare(change: AskedChange, lines: Sequence[str]) -> str:
     return re.sub(r"[,;]+(?=[\])}]|$)", "", text)
 
 
-def _is_form(change: AskedChange, hunk: AnswerHunk) -> bool:
-    both = hunk.kind != "equal" and bool(hunk.old) and bool(hunk.new)
-    return both and _bare(change, hunk.old) == _bare(change, hunk.new)
-
-
 def _indents(hunk: AnswerHunk) -> bool:
     return [line.strip() for line in hunk.old] == [line.strip() for line in hunk.new] and hunk.kind != "equal"
 
 
-def _form(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+def _form(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """Changes of quotes, blanks within a line and line breaks, where something else changes, too."""
+    changed = [place for place, hunk in enumerate(found) if hunk.kind != "equal"]
+    both = [place for place in changed if found[place].old and found[place].new]
+    forms = [place for place in both if _bare(change, found[place].old) == _bare(change, found[place].new)]
+    if forms != changed:
+        yield from (
+            place for place in forms if not _indents(found[place]) and re.search(r"\w", "".join(found[place].old))
+        )
 
-    def wrong(hunk: AnswerHunk) -> bool:
-        return _is_form(change, hunk) and not _indents(hunk) and bool(re.search(r"\w", "".join(hunk.old)))
 
-    return wrong if any(hunk.kind != "equal" and not _is_form(change, hunk) for hunk in found) else _never
-
-
-def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """Changes of the indentation beside others, unless a line above them changes, and opens or closes a block."""
-    within: set[int] = set()
-    opened = False
-    for hunk in found:
+    opened, beside = False, any(hunk.kind != "equal" and not _indents(hunk) for hunk in found)
+    for place, hunk in enumerate(found):
         if hunk.kind == "equal":
             opened = False
         elif not _indents(hunk):
-            opened = opened or any(_OPENS.search(line) for line in (*hunk.old, *hunk.new))
-        elif opened:
-            within.add(id(hunk))
-    if all(hunk.kind == "equal" or _indents(hunk) for hunk in found):
-        return _never
-    return lambda hunk: _indents(hunk) and id(hunk) not in within
+            opened = opened or any(_OPENS.search(line) for line in hunk.lines)
+        elif beside and not opened:
+            yield place
 
 
-def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """Changes of code, where the instruction is about comments."""
     if not change.asked.comments_alone or change.is_prose:
-        return _never
+        return
     before = code(change.text, change.language)
     if code(change.whole(joined(found)), change.language) == before:
-        return _never
-
-    def changes_code(hunk: AnswerHunk) -> bool:
-        if hunk.kind == "equal":
-            return False
+        return
+    for place, hunk in enumerate(found):
         alone = joined([other if other is hunk else other.reverted() for other in found])
-        return code(change.whole(alone), change.language) != before
+        if hunk.kind != "equal" and code(change.whole(alone), change.language) != before:
+            yield place
 
-    return changes_code
 
-
-def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """Changes of keys that have no word of the instruction where others have one."""
-    kinds = ("replace", "delete") if change.is_configuration else ()
-    shares = {id(hunk): change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"}
-    if change.asked.comments_alone or change.is_prose or not any(shares.values()):
-        return _never
-    return lambda hunk: hunk.kind in kinds and not shares[id(hunk)]
+    changed = [place for place, hunk in enumerate(found) if hunk.kind != "equal"]
+    apart = [place for place in changed if not change.asked.shares("".join(found[place].lines))]
+    if change.is_configuration and not change.asked.comments_alone and apart != changed:
+        yield from (place for place in apart if found[place].kind != "insert")
 
 
-def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
+def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """The same change in several lines, where the instruction names what only others of them have."""
-    alike: dict[str, list[AnswerHunk]] = {}
-    for hunk in found:
+    alike: dict[str, list[int]] = {}
+    for place, hunk in enumerate(found):
         if hunk.kind == "replace" and len(hunk.old) == len(hunk.new) == 1:
             fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
-            alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
-    wrong: set[int] = set()
+            alike.setdefault(" ".join(sorted(fresh.elements())), []).append(place)
     for written, group in alike.items():
-        names = [[word for word in words(hunk.old[0]) - {*written.split()} if len(word) > 3] for hunk in group]
+        names = [[word for word in words(found[place].old[0]) - {*written.split()} if len(word) > 3] for place in group]
         said = [any(map(change.asked.says, own)) for own in names]
         if written and any(said):
-            wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
-    return lambda hunk: id(hunk) in wrong
+            yield from (place for place, is_said in zip(group, said, strict=True) if not is_said)
 
 
-def _corrected(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
+def _corrected(change: AskedChange, found: Sequence[AnswerHunk]) -> Iterator[int]:
     """Lines that have other words, where mistakes of language are to be corrected."""
-    if not (change.asked.corrects and change.is_prose):
-        return _never
-
-    def rewrites(hunk: AnswerHunk) -> bool:
-        letters = SequenceMatcher(None, "".join(hunk.old).strip(), "".join(hunk.new).strip(), autojunk=False)
-        return hunk.kind == "replace" and not is_blank(hunk.old) and letters.ratio() < LETTERS_CORRECTED
-
-    return rewrites
+    for place, hunk in enumerate(found if change.asked.corrects and change.is_prose else ()):
+        if hunk.kind == "replace" and not is_blank(hunk.old):
+            old, new = "".join(hunk.old).strip(), "".join(hunk.new).strip()
+            if SequenceMatcher(None, old, new, autojunk=False).ratio() < LETTERS_CORRECTED:
+                yield place
 
 
 def with_missing(change: AskedChange, new: str) -> str:

@@ -23,41 +23,24 @@ def hunks(old: str, new: str) -> list[Hunk]:
     Where a comparison of all lines would take long, lines that occur once in both texts are compared first, and then
     what stands between them. Where that would still take long, it is one place.
     """
-    before, after = lines_of(old, keepends=True), lines_of(new, keepends=True)
-    whole = _trimmed(before, after, Hunk(0, len(before), 0, len(after)))
-    if _is_comparable(before, after, whole):
-        return _compared(before, after, whole)
-    found, start, new_start = list[Hunk](), whole.start, whole.new_start
-    for row, new_row in [*_anchors(before, after, whole), (whole.end, whole.new_end)]:
-        part = _trimmed(before, after, Hunk(start, row, new_start, new_row))
-        if part.start < part.end and part.new_start < part.new_end and _is_comparable(before, after, part):
-            found += _compared(before, after, part)
-        elif part.start < part.end or part.new_start < part.new_end:
-            found.append(part)
-        start, new_start = row + 1, new_row + 1
-    return found
+    return _differing(lines_of(old, keepends=True), lines_of(new, keepends=True))
 
 
-def _trimmed(before: Sequence[str], after: Sequence[str], part: Hunk) -> Hunk:
-    """Returns a part without equal lines at its beginning and end."""
-    lead, tail = diff.common_ends(before[part.start : part.end], after[part.new_start : part.new_end])
-    return Hunk(part.start + lead, part.end - tail, part.new_start + lead, part.new_end - tail)
-
-
-def _is_comparable(before: Sequence[str], after: Sequence[str], part: Hunk) -> bool:
-    return comparable(before[part.start : part.end], after[part.new_start : part.new_end])
-
-
-def _compared(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[Hunk]:
-    """Returns the places in which a part differs."""
-    found = diff.hunks(before[part.start : part.end], after[part.new_start : part.new_end])
-    return [hunk.moved(part.start, part.new_start) for hunk in found]
-
-
-def _anchors(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[tuple[int, int]]:
-    """Returns the rows of lines that occur once on both sides of a part: the most of them in the same order."""
-    found = diff.once(before[part.start : part.end], after[part.new_start : part.new_end])
-    return [(row + part.start, new_row + part.new_start) for row, new_row in diff.in_order(found)]
+def _differing(old: Sequence[str], new: Sequence[str], *, whole: bool = True) -> list[Hunk]:
+    """Returns the places in which lines differ; of those between others that are the same if they are not ``whole``."""
+    lead, tail = diff.common_ends(old, new)
+    old, new = old[lead : len(old) - tail], new[lead : len(new) - tail]
+    if comparable(old, new):
+        found = diff.hunks(old, new)
+    elif whole and (anchors := diff.in_order(diff.once(old, new))):
+        found, start, new_start = [], 0, 0
+        for row, new_row in [*anchors, (len(old), len(new))]:
+            between = _differing(old[start:row], new[new_start:new_row], whole=False)
+            found += [hunk.moved(start, new_start) for hunk in between]
+            start, new_start = row + 1, new_row + 1
+    else:
+        found = [Hunk(0, len(old), 0, len(new))]
+    return [hunk.moved(lead, lead) for hunk in found]
 
 
 def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
@@ -98,8 +81,8 @@ class RecentChange:
     @cached_property
     def lines(self) -> tuple[str, str]:
         """The old and the new lines of the hunk, without blanks at their ends."""
-        old, new, hunk = lines_of(self.old.text, keepends=True), lines_of(self.new.text, keepends=True), self.hunk
-        texts = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        hunk = self.hunk
+        texts = self.old.lines[hunk.start : hunk.end], self.new.lines[hunk.new_start : hunk.new_end]
         return "".join(texts[0]).strip(), "".join(texts[1]).strip()
 
     @cached_property
@@ -116,7 +99,6 @@ class RecentChange:
 
 def _span(tokens: TokenizedText, start: int, end: int) -> tuple[int, int]:
     """Returns the token indexes of a range of lines."""
-    lines = lines_of(tokens.text, keepends=True)
-    first = sum(map(len, lines[:start]))
-    last = first + sum(map(len, lines[start:end]))
+    first = sum(map(len, tokens.lines[:start]))
+    last = first + sum(map(len, tokens.lines[start:end]))
     return tokens.index_at(first), tokens.index_at(last)

@@ -8,14 +8,14 @@ from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import extracted, patterns
 from lacuna_model.next_edit.places import MatchedPlace, places
-from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
+from lacuna_model.next_edit.ranking import Seen, Surroundings, probability
 from lacuna_model.next_edit.renames import Renames, Where
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_word
-from lacuna_model.text.lines import lines_of, splice
+from lacuna_model.text.lines import first_of, splice
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
-ELSEWHERE = 0.7  # the same in other files than that of the change
+ELSEWHERE = 0.55  # the same in other files than that of the change
 # What stands in the scope of a variable whose declaration was renamed.
 RENAMED = 0.95
 MAX_CANDIDATES = 600
@@ -59,11 +59,10 @@ def candidates(
 
 
 def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) -> Iterator[Candidate]:
-    for one in own:
+    for one, features in zip(own, surroundings.features(own), strict=True):
         related = renames.of(one.place)
-        features = surroundings.features(one, own)
         renamed = related.relation == "renamed"
-        if is_unrelated(one, features) and not renamed:
+        if not renamed and surroundings.is_unrelated(one, features):
             continue
         named = one.place.pattern.kind == "extracted"
         likely = surroundings.of_extracted(one) if named else probability(features)
@@ -74,11 +73,10 @@ def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) ->
 
 def outside_change(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
     """Returns the candidates in another text that do not stand in lines that the change itself has written."""
-    written = set(lines_of(change.new.text)[change.hunk.new_start : change.hunk.new_end])
+    written = {line.rstrip("\r\n") for line in change.new.lines[change.hunk.new_start : change.hunk.new_end]}
 
     def line(one: Candidate) -> str:
-        begin = tokens.text.rfind("\n", 0, one.place.start) + 1
-        return tokens.text[begin:].split("\n", 1)[0].rstrip("\r")
+        return first_of(tokens.text[tokens.text.rfind("\n", 0, one.place.start) + 1 :])
 
     return [one for one in found if line(one) not in written]
 

@@ -6,7 +6,10 @@ generalised one lets the words that the change left alone be others at another p
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from enum import Enum
+from functools import cached_property
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
@@ -22,36 +25,16 @@ NEAR_TOKENS = 3  # exchanges with at most so many tokens between them are one
 Kind = Literal["joint", "group", "single", "extracted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Literal_:
-    """A token that must be there."""
+class Variable(Enum):
+    """Tokens that may differ: one word, or any balanced ones of one line."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """Tokens that may differ: one word if ``single``, else any balanced ones of one line."""
-
-    single: bool
+    WORD = 1
+    TOKENS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A new token."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The part of the pattern with this index, carried over."""
-
-    index: int
-
-
-Element = Literal_ | Variable
-Output = Written | Kept
+Element = str | Variable
+# A new token, or the index of the part of the pattern that is carried over.
+Output = str | int
 
 
 @dataclass(frozen=True)
@@ -75,17 +58,28 @@ class Pattern:
     @property
     def variables(self) -> int:
         """How many parts may differ."""
-        return sum(isinstance(element, Variable) for element in self.old)
+        return len(self.old) - len(self.literals)
 
-    @property
+    @cached_property
     def literals(self) -> list[str]:
         """The tokens that must be there."""
-        return [element.text for element in self.old if isinstance(element, Literal_)]
+        return [element for element in self.old if isinstance(element, str)]
 
-    @property
+    @cached_property
     def written(self) -> list[str]:
         """The new tokens."""
-        return [element.text for element in self.new if isinstance(element, Written)]
+        return [output for output in self.new if isinstance(output, str)]
+
+    @cached_property
+    def kept(self) -> dict[int, int]:
+        """Where the parts that are carried over stand among the new ones, by their indexes."""
+        return {output: position for position, output in enumerate(self.new) if isinstance(output, int)}
+
+    @cached_property
+    def gone(self) -> dict[int, str]:
+        """The tokens that are exchanged, by their indexes."""
+        found = enumerate(self.old)
+        return {index: part for index, part in found if isinstance(part, str) and index not in self.kept}
 
 
 def patterns(change: RecentChange) -> Iterator[Pattern]:
@@ -136,31 +130,21 @@ def _pattern(change: RecentChange, ops: Sequence[Hunk], kind: Kind, left: int, r
     Returns None if it would change the brackets.
     """
     old, new = change.old, change.new
-    first, last = ops[0], ops[-1]
-    start, end, new_start, new_end = first.start, last.end, first.new_start, last.new_end
-    left, right = min(left, start), min(right, len(old.all) - end)
-    start, end, new_start, new_end = start - left, end + right, new_start - left, new_end + right
+    left, right = min(left, ops[0].start), min(right, len(old.all) - ops[-1].end)
+    start, end = ops[0].start - left, ops[-1].end + right
+    new_start, new_end = ops[0].new_start - left, ops[-1].new_end + right
     if net(old.texts[start:end]) != net(new.texts[new_start:new_end]) or start == end:
         return None
-    exchanged = [text for op in ops for text in (*old.texts[op.start : op.end], *new.texts[op.new_start : op.new_end])]
+    gone = {index for op in ops for index in range(op.start, op.end)}
+    fresh = {index for op in ops for index in range(op.new_start, op.new_end)}
+    exchanged = [*(old.texts[index] for index in gone), *(new.texts[index] for index in fresh)]
     if all(text in LINE_ENDS for text in exchanged):
         return None
-    kept = {}
-    position, new_position = start, new_start
-    for op in (*ops, None):
-        stop = op.start if op is not None else end
-        while position < stop:
-            kept[new_position] = position
-            position, new_position = position + 1, new_position + 1
-        if op is not None:
-            position, new_position = op.end, op.new_end
-    outputs: list[Output] = []
-    for index in range(new_start, new_end):
-        outputs.append(Kept(kept[index] - start) if index in kept else Written(new.texts[index]))
+    kept = iter([index - start for index in range(start, end) if index not in gone])
     return Pattern(
         kind,
-        tuple(Literal_(text) for text in old.texts[start:end]),
-        tuple(outputs),
+        tuple(old.texts[start:end]),
+        tuple(new.texts[index] if index in fresh else next(kept) for index in range(new_start, new_end)),
         tuple(old.blank(index) for index in range(start, end + 1)),
         tuple(new.blank(index) for index in range(new_start, new_end + 1)),
         start,
@@ -169,48 +153,69 @@ def _pattern(change: RecentChange, ops: Sequence[Hunk], kind: Kind, left: int, r
     )
 
 
+class _Run(NamedTuple):
+    """Old tokens that become one variable: the index of the first, how many, and where they stand among the new ones.
+
+    They stand nowhere (-1) where they are deleted.
+    """
+
+    start: int
+    size: int
+    position: int
+
+
 def generalised(exact: Pattern) -> Pattern | None:
     """Returns the pattern with variables for the words that the change left alone; None if there are none.
 
     A run of tokens that was deleted at one place of the change and written at another has moved: it is a variable, too.
     """
-    texts = exact.literals
-    moved = _rewritten_runs(exact)
-    kept = {output.index for output in exact.new if isinstance(output, Kept)}
+    texts, moved = exact.literals, _moved(exact)
+    within = {index for run in moved for index in range(run.start, run.start + run.size)}
     said = _in_strings(texts) if not exact.written else frozenset[int]()
-    elements: list[Element] = []
-    blanks: list[str] = []
-    places: dict[int, int] = {}  # old index -> index of the element
+    alone = [index for index in exact.kept.keys() | said if index not in within and is_word(texts[index])]
+    found = _with_variables(exact, [*moved, *(_Run(index, 1, exact.kept.get(index, -1)) for index in alone)])
+    if not found.variables or (not any(map(is_word, found.literals)) and len(found.old) < 4):
+        return None
+    return found
+
+
+def collapsed(exact: Pattern) -> Pattern | None:
+    """Returns the pattern with one variable for each run of several kept words of one line; None if there is none."""
+    kept, texts = exact.kept, exact.literals
+    runs: list[_Run] = []
     index = 0
     while index < len(texts):
-        length = next((size for begin, size, _ in moved if begin == index), 0)
+        stop = index
+        while stop in kept and kept[stop] == kept[index] + stop - index and texts[stop] not in LINE_ENDS:
+            stop += 1
+        if stop - index > 1 and any(map(is_word, texts[index:stop])) and not unmatched(texts[index:stop]):
+            runs.append(_Run(index, stop - index, kept[index]))
+        index = max(stop, index + 1)
+    found = _with_variables(exact, runs)
+    return found if runs and found.literals else None
+
+
+def _with_variables(exact: Pattern, runs: Sequence[_Run]) -> Pattern:
+    """Returns the pattern with a variable in the place of each run."""
+    sizes = {run.start: run.size for run in runs}
+    elements, blanks, numbers = list[Element](), list[str](), dict[int, int]()
+    index = 0
+    while index < len(exact.old):
+        size = sizes.get(index, 0)
+        variable = Variable.WORD if size == 1 else Variable.TOKENS
+        numbers |= dict.fromkeys(range(index, index + max(size, 1)), len(elements))
         blanks.append(exact.blanks[index])
-        if length:
-            places |= {index + offset: len(elements) for offset in range(length)}
-            elements.append(Variable(single=length == 1))
-            index += length
-            continue
-        places[index] = len(elements)
-        varies = is_word(texts[index]) and (index in kept or index in said)
-        elements.append(Variable(single=True) if varies else Literal_(texts[index]))
-        index += 1
-    if not any(isinstance(element, Variable) for element in elements):
-        return None
-    if not any(isinstance(element, Literal_) and is_word(element.text) for element in elements) and len(elements) < 4:
-        return None
-    outputs: list[Output] = []
-    new_blanks: list[str] = []
+        elements.append(variable if size else exact.old[index])
+        index += max(size, 1)
+    moved = {run.position: run for run in reversed(runs)}
+    outputs, new_blanks = list[Output](), list[str]()
     position = 0
     while position < len(exact.new):
-        move = next((entry for entry in moved if entry[2] == position), None)
-        output = exact.new[position]
+        output, run = exact.new[position], moved.get(position)
         new_blanks.append(exact.new_blanks[position])
-        if move is not None:
-            outputs.append(Kept(places[move[0]]))
-            position += move[1]
-            continue
-        outputs.append(Kept(places[output.index]) if isinstance(output, Kept) else output)
-        position += 1
+        source = run.start if run is not None else output
+        outputs.append(numbers[source] if isinstance(source, int) else source)
+        position += run.size if run is not None else 1
     return replace(
         exact,
         old=tuple(elements),
@@ -218,6 +223,30 @@ def generalised(exact: Pattern) -> Pattern | None:
         blanks=(*blanks, exact.blanks[-1]),
         new_blanks=(*new_blanks, exact.new_blanks[-1]),
     )
+
+
+def _moved(exact: Pattern) -> list[_Run]:
+    """Returns the runs that were deleted and written again."""
+    texts, found = exact.literals, list[_Run]()
+    index = 0
+    while index < len(texts):
+        places = [at for at, text in enumerate(exact.new) if text == texts[index]] if index in exact.gone else []
+        size, position = max(((_size(exact, index, at), at) for at in places), default=(0, 0))
+        run = texts[index : index + size]
+        if size and any(map(is_word, run)) and not unmatched(run):
+            found.append(_Run(index, size, position))
+            index += size
+        else:
+            index += 1
+    return found
+
+
+def _size(exact: Pattern, index: int, position: int) -> int:
+    """Returns how many tokens that are gone from an index on are written from a position on."""
+    pairs = zip(range(index, len(exact.old)), exact.new[position:], strict=False)
+    size = sum(1 for _ in takewhile(lambda pair: exact.gone.get(pair[0]) == pair[1], pairs))
+    work.spend(MOVED_NS * (1 + size))
+    return size
 
 
 def _in_strings(texts: Sequence[str]) -> frozenset[int]:
@@ -247,86 +276,6 @@ def extracted(change: RecentChange) -> Iterator[Pattern]:
         inner = value[2:] if len(value) > 2 and value[1] == "." else []
         for own in (value, inner):
             if len(own) >= LEAST_VALUE and not unmatched(own) and sum(map(tokens.bits, own)) >= VALUE_BITS:
-                old = tuple(Literal_(text) for text in own)
                 blanks = tuple(tokens.blank(at + 2 + len(value) - len(own) + number) for number in range(len(own)))
                 end = change.old_span[1]
-                new_blanks = (blanks[0], "")
-                yield Pattern("extracted", old, (Written(name),), (*blanks, ""), new_blanks, end, end, "")
-
-
-def collapsed(exact: Pattern) -> Pattern | None:
-    """Returns the pattern with one variable for each run of several kept words of one line; None if there is none."""
-    kept = {output.index: position for position, output in enumerate(exact.new) if isinstance(output, Kept)}
-    texts = exact.literals
-    runs: list[tuple[int, int]] = []
-    index = 0
-    while index < len(texts):
-        stop = index
-        while stop in kept and kept[stop] == kept[index] + stop - index and texts[stop] not in LINE_ENDS:
-            stop += 1
-        if stop - index > 1 and any(map(is_word, texts[index:stop])) and not unmatched(texts[index:stop]):
-            runs.append((index, stop))
-        index = max(stop, index + 1)
-    if not runs:
-        return None
-    elements: list[Element] = []
-    blanks: list[str] = []
-    places: dict[int, int] = {}
-    inner = {index for start, stop in runs for index in range(start + 1, stop)}
-    starts = {start for start, _ in runs}
-    for index, text in enumerate(texts):
-        if index not in inner:
-            blanks.append(exact.blanks[index])
-            places[index] = len(elements)
-            elements.append(Variable(single=False) if index in starts else Literal_(text))
-    if not any(isinstance(element, Literal_) for element in elements):
-        return None
-    outputs: list[Output] = []
-    new_blanks: list[str] = []
-    for position, output in enumerate(exact.new):
-        if isinstance(output, Kept) and output.index in inner:
-            continue
-        new_blanks.append(exact.new_blanks[position])
-        outputs.append(Kept(places[output.index]) if isinstance(output, Kept) else output)
-    return replace(
-        exact,
-        old=tuple(elements),
-        new=tuple(outputs),
-        blanks=(*blanks, exact.blanks[-1]),
-        new_blanks=(*new_blanks, exact.new_blanks[-1]),
-    )
-
-
-def _rewritten_runs(exact: Pattern) -> list[tuple[int, int, int]]:
-    """Returns the runs that were deleted and written again: old index, length, and index among the new tokens."""
-    kept = {output.index for output in exact.new if isinstance(output, Kept)}
-    texts = exact.literals
-    written: dict[str, list[int]] = {}
-    for position, output in enumerate(exact.new):
-        if isinstance(output, Written):
-            written.setdefault(output.text, []).append(position)
-    found: list[tuple[int, int, int]] = []
-    index = 0
-    while index < len(texts):
-        best = (0, 0)
-        if index not in kept:
-            for position in written.get(texts[index], ()):
-                size = 0
-                while (
-                    index + size < len(texts)
-                    and position + size < len(exact.new)
-                    and index + size not in kept
-                    and isinstance(output := exact.new[position + size], Written)
-                    and output.text == texts[index + size]
-                ):
-                    size += 1
-                work.spend(MOVED_NS * (1 + size))
-                best = max(best, (size, position))
-        size, position = best
-        run = texts[index : index + size]
-        if size and any(map(is_word, run)) and not unmatched(run):
-            found.append((index, size, position))
-            index += size
-        else:
-            index += 1
-    return found
+                yield Pattern("extracted", tuple(own), (name,), (*blanks, ""), (blanks[0], ""), end, end, "")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.patterns import Element, Kept, Literal_, Output, Pattern, Variable
+from lacuna_model.next_edit.patterns import Element, Output, Pattern, Variable
 from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
@@ -13,6 +13,9 @@ MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
 # The work, in nominal nanoseconds: of an element that is compared, of a token in it, and of one that is written.
 STEP_NS, TOKEN_NS, RENDERED_NS = 1_500, 100, 4_000
+
+
+Parts = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class MatchedPlace:
     pattern: Pattern
     first: int
     last: int
-    parts: tuple[tuple[int, int], ...]
+    parts: Parts
     start: int
     end: int
     text: str
@@ -43,112 +46,97 @@ def places(
 
     At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
     """
-    anchor = _anchor(pattern, tokens)
-    if anchor is None:
+    parts = [(number, part) for number, part in enumerate(pattern.old) if isinstance(part, str)]
+    if not parts:
         return
-    number, text = anchor
-    inserts = {output.index for output in pattern.new if isinstance(output, Kept)} == set(range(len(pattern.old)))
+    # The rarest token that has to be there.
+    number, text = min(parts, key=lambda one: (len(tokens.places.get(one[1], ())), one[0]))
+    reach = int(len(pattern.kept) == len(pattern.old))  # what is inserted beside the change would be inserted twice
     found = 0
     for at in tokens.places.get(text, ()):
         if until is not None and work.reached(until):
             return
-        for parts in _around(pattern, tokens, number, at):
-            first, last = parts[0][0], parts[-1][1]
-            reach = int(inserts)  # what is inserted beside the change would be inserted twice
-            if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MAX_PLACES:
-                continue
-            place = _rendered(pattern, tokens, parts)
-            if place is not None and accepts(place):
-                found += 1
-                yield place
+        matched = _matched(pattern, tokens, number, at)
+        if matched is None or found >= MAX_PLACES:
+            continue
+        first, last = matched[0][0], matched[-1][1]
+        if any(first < end + reach and start - reach < last for start, end in avoided):
+            continue
+        place = _rendered(pattern, tokens, matched)
+        if place is not None and accepts(place):
+            found += 1
+            yield place
 
 
-def _anchor(pattern: Pattern, tokens: TokenizedText) -> tuple[int, str] | None:
-    """Returns the index and text of the rarest token that has to be there."""
-    choices = [
-        (len(tokens.places.get(element.text, ())), number, element.text)
-        for number, element in enumerate(pattern.old)
-        if isinstance(element, Literal_)
-    ]
-    if not choices:
-        return None
-    _, number, text = min(choices)
-    return number, text
-
-
-def _around(pattern: Pattern, tokens: TokenizedText, number: int, at: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yields the match whose element ``number`` is the token ``at``, if there is one."""
-    before: list[tuple[int, int]] = []
-    position = at
-    for element in reversed(pattern.old[:number]):
-        begin = _fits(element, tokens, position, -1, pattern)
+def _matched(pattern: Pattern, tokens: TokenizedText, number: int, at: int) -> Parts | None:
+    """Returns the match whose element ``number`` is the token ``at``; None if there is none."""
+    ends = {number - 1: at, number: at + 1}  # of elements before that one the begin of the next
+    for index in range(number - 1, -1, -1):
+        begin = _fits(pattern, tokens, index, ends[index], -1)
         if begin is None:
-            return
-        before.insert(0, (begin, position))
-        position = begin
-    behind: list[tuple[int, int]] = [(at, at + 1)]
-    position = at + 1
+            return None
+        ends[index - 1] = begin
     for index in range(number + 1, len(pattern.old)):
-        stop = _fits(pattern.old[index], tokens, position, 1, pattern, index)
-        if stop is None:
-            return
-        behind.append((position, stop))
-        position = stop
-    yield (*before, *behind)
+        end = _fits(pattern, tokens, index, ends[index - 1], 1)
+        if end is None:
+            return None
+        ends[index] = end
+    return tuple((ends[index - 1], ends[index]) for index in range(len(pattern.old)))
 
 
-def _fits(
-    element: Literal_ | Variable, tokens: TokenizedText, position: int, step: int, pattern: Pattern, index: int = -1
-) -> int | None:
+def _fits(pattern: Pattern, tokens: TokenizedText, index: int, position: int, step: int) -> int | None:
     """Returns where an element that begins (or ends, for ``step`` -1) at a token ends (or begins); None if nowhere."""
     work.spend(STEP_NS)
-    texts = tokens.texts
+    texts, element = tokens.texts, pattern.old[index]
     here = position if step == 1 else position - 1
     if not 0 <= here < len(texts):
         return None
-    if isinstance(element, Literal_):
-        same = texts[here] == element.text or (texts[here] in LINE_ENDS and element.text in LINE_ENDS)
+    if element is not Variable.TOKENS:
+        same = is_word(texts[here]) if element is Variable.WORD else _same(texts[here], element)
         return position + step if same else None
-    if element.single:
-        return position + step if is_word(texts[here]) else None
-    following = pattern.old[index + 1] if 0 <= index < len(pattern.old) - 1 else None
-    wanted = following.text if isinstance(following, Literal_) else None
+    behind = pattern.old[index + 1] if step == 1 and index + 1 < len(pattern.old) else None
     for size in range(1, LONGEST_VARIABLE):
         work.spend(STEP_NS + size * TOKEN_NS)
         low, high = (position, position + size) if step == 1 else (position - size, position)
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
         edge = texts[high] if step == 1 and high < len(texts) else None
-        if not unmatched(texts[low:high]) and (edge == wanted if wanted is not None else _is_edge(edge)):
+        if not unmatched(texts[low:high]) and (edge == behind if isinstance(behind, str) else _is_edge(edge)):
             return high if step == 1 else low
     return None
+
+
+def _same(text: str, wanted: str) -> bool:
+    return text == wanted or (text in LINE_ENDS and wanted in LINE_ENDS)
 
 
 def _is_edge(text: str | None) -> bool:
     return text is None or text in LINE_ENDS or text in (")", "]", "}", ",", ";", ":")
 
 
-def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> MatchedPlace | None:
-    """Returns the place with its new text; None if that equals the old one."""
+def _rendered(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> MatchedPlace | None:
+    """Returns the place with its new text, without what stays at both ends; None if all of it stays."""
     work.spend(len(pattern.new) * RENDERED_NS)
     first, last = parts[0][0], parts[-1][1]
     pieces = [] if pattern.new else [_left(pattern, tokens, parts)]
     for position, output in enumerate(pattern.new):
         pieces.append(_blank(pattern, tokens, parts, position))
-        if isinstance(output, Kept):
-            begin, stop = parts[output.index]
+        if isinstance(output, int):
+            begin, stop = parts[output]
             pieces.append(tokens.text[tokens.all[begin].start : tokens.all[stop - 1].end])
         else:
-            pieces.append(_line_end(output.text, tokens))
+            pieces.append(_line_end(output, tokens))
     if pattern.new:
         pieces.append(_blank(pattern, tokens, parts, len(pattern.new)))
     start = tokens.all[first - 1].end if first else 0
     end = tokens.all[last].start if last < len(tokens.all) else len(tokens.text)
-    text = "".join(pieces)
-    return None if text == tokens.text[start:end] else _trimmed(pattern, tokens, parts, start, end, text)
+    old, text = tokens.text[start:end], "".join(pieces)
+    lead, tail = common_ends(old, text)
+    new = text[lead : len(text) - tail]
+    return None if text == old else MatchedPlace(pattern, first, last, parts, start + lead, end - tail, new)
 
 
-def _blank(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], position: int) -> str:
+def _blank(pattern: Pattern, tokens: TokenizedText, parts: Parts, position: int) -> str:
     """Returns the blanks before a new token, or behind the last one: the place's own, where the change kept them."""
     blank, index = pattern.new_blanks[position], _kept_blank(pattern, position)
     begins = _begins_line(pattern, tokens, parts, position)
@@ -168,13 +156,13 @@ def _kept_blank(pattern: Pattern, position: int) -> int | None:
         same = _is_line_end(pattern, pattern.new[-1]) == _is_line_end(pattern, pattern.old[-1])
         return len(pattern.old) if same else None
     output, previous = pattern.new[position], pattern.new[position - 1]
-    if not isinstance(output, Kept) or output.index == 0:
+    if not isinstance(output, int) or output == 0:
         return None
-    begin_lines = _is_line_end(pattern, previous) and _is_line_end(pattern, pattern.old[output.index - 1])
-    return output.index if begin_lines or previous == Kept(output.index - 1) else None
+    begin_lines = _is_line_end(pattern, previous) and _is_line_end(pattern, pattern.old[output - 1])
+    return output if begin_lines or previous == output - 1 else None
 
 
-def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], position: int) -> bool:
+def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: Parts, position: int) -> bool:
     """Whether the blanks before a new token are the indentation of a line."""
     first, last = parts[0][0], parts[-1][1]
     ends = [_is_line_end(pattern, output) for output in pattern.new[max(position - 1, 0) : position + 1]]
@@ -186,16 +174,16 @@ def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int
 
 
 def _is_line_end(pattern: Pattern, part: Element | Output) -> bool:
-    element = pattern.old[part.index] if isinstance(part, Kept) else part
-    return not isinstance(element, Variable) and element.text in LINE_ENDS
+    element = pattern.old[part] if isinstance(part, int) else part
+    return element in LINE_ENDS
 
 
-def _own_blank(tokens: TokenizedText, parts: tuple[tuple[int, int], ...], index: int) -> str:
+def _own_blank(tokens: TokenizedText, parts: Parts, index: int) -> str:
     """Returns the blanks before an element at a place, or behind the last one."""
     return tokens.blank(parts[index][0] if index < len(parts) else parts[-1][1])
 
 
-def _left(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> str:
+def _left(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> str:
     """Returns the blanks that are left of a deletion."""
     closing = pattern.new_blanks[-1]
     for index in (0, len(parts)):
@@ -205,7 +193,7 @@ def _left(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int],
     return _as_indented(closing, _indents(pattern, tokens, parts)) if begins else closing
 
 
-def _indents(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> Sequence[tuple[str, str]]:
+def _indents(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> Sequence[tuple[str, str]]:
     """Returns the indentation of the lines of a pattern's old tokens, each with that of the same line at a place."""
     begun = [index + 1 for index, part in enumerate(pattern.old) if _is_line_end(pattern, part)]
     inner = [(pattern.blanks[index], _own_blank(tokens, parts, index)) for index in begun]
@@ -225,14 +213,3 @@ def _line_end(text: str, tokens: TokenizedText) -> str:
     if text not in LINE_ENDS:
         return text
     return "\r\n" if "\r\n" in tokens.text[:2000] else "\n"
-
-
-def _trimmed(
-    pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], start: int, end: int, text: str
-) -> MatchedPlace:
-    """Returns the place without the characters that stay the same at both ends."""
-    old = tokens.text[start:end]
-    lead, tail = common_ends(old, text)
-    return MatchedPlace(
-        pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail]
-    )

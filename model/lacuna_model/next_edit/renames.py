@@ -1,11 +1,9 @@
 """Says of the places of a renamed name whether they are the same variable, by the scopes of the language."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.scopes import Occurrence, ParsedText, Scopes
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
@@ -51,7 +49,7 @@ class Renames:
         self._own = ParsedText(change.new, change.language)
         self._there = self._own if where == "here" else ParsedText(tokens, change.language)
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
-        self._of_ops = {op: self._rename(op) for op in change.exchanges}
+        self._renames = [one for one in map(self._rename, change.exchanges) if one is not None]
 
     @property
     def _is_same_text(self) -> bool:
@@ -82,8 +80,8 @@ class Renames:
 
     def of(self, place: MatchedPlace) -> Related:
         """Returns how the names that a place exchanges are related to those of the change, by the least sure one."""
-        known = [one for one in self._of_ops.values() if one is not None and one.new in place.pattern.written]
-        gone = list(_gone(place.pattern, place))
+        known = [one for one in self._renames if one.new in place.pattern.written]
+        gone = [(place.parts[number][0], text) for number, text in place.pattern.gone.items()]
         if not {text for _, text in gone} <= {one.old for one in known} or len(gone) < len(place.pattern.written):
             return Related()  # more than names is exchanged
         found = list[Related]()
@@ -139,11 +137,3 @@ class Renames:
         if not variable.parameter_of or variable.parameter_of != keyword.called:
             return "other"
         return "renamed" if one.of_declaration else "same"
-
-
-def _gone(pattern: Pattern, place: MatchedPlace) -> Iterator[tuple[int, str]]:
-    """Yields the tokens of a place that the pattern exchanges, by index and text."""
-    kept = {output.index for output in pattern.new if isinstance(output, Kept)}
-    for number, part in enumerate(pattern.old):
-        if number not in kept and isinstance(part, Literal_):
-            yield place.parts[number][0], part.text

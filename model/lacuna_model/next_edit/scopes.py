@@ -4,7 +4,7 @@ Only the occurrences of the wanted names are looked at. Several names may be tak
 of a variable have its new name and some its old one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -60,16 +60,26 @@ class Occurrence:
         return self.role if self.role == "string" or self.role == "comment" else "code"
 
 
-class _Step(NamedTuple):
-    """A node on the way from the root to a name, the field that leads to it, and its ``home``."""
+class _Around(NamedTuple):
+    """A node around a name, the place in it that leads to the name, as the rules write it, and its ``home``."""
 
     node: Node
-    field: str
+    place: str
     home: Home
 
 
-@dataclass(slots=True)
-class _Declared:
+class _Way(NamedTuple):
+    """A name's leaf, and the nodes around it, the innermost first."""
+
+    leaf: Node
+    around: list[_Around]
+
+    def inside(self, number: int) -> Node:
+        """The node by which that of a number leads to the name."""
+        return self.around[number - 1].node if number else self.leaf
+
+
+class _Declared(NamedTuple):
     """A declaration: the byte from which on it holds, that of its name, and the function that it is a parameter of."""
 
     since: int
@@ -96,8 +106,8 @@ class Scopes:
     def at(self, index: int) -> Occurrence:
         """Returns the occurrence at the token of an index; the role ``other`` where nothing is known of it."""
         if index not in self._known:
-            steps = self._steps.get(index)
-            self._known[index] = self._occurrence(steps) if steps else Occurrence("other")
+            way = self._ways.get(index)
+            self._known[index] = self._occurrence(way) if way else Occurrence("other")
         return self._known[index]
 
     def declares(self, home: Home, indexes: Iterable[int]) -> bool:
@@ -109,7 +119,7 @@ class Scopes:
         return owner in self._declarations.owners
 
     @cached_property
-    def _steps(self) -> dict[int, list[_Step]]:
+    def _ways(self) -> dict[int, _Way]:
         """The way to each occurrence, by the index of its token."""
         indexes = [index for name in self._names for index in self._tokens.places.get(name, ())]
         if len(indexes) > MAX_OCCURRENCES:
@@ -120,71 +130,63 @@ class Scopes:
 
     @cached_property
     def _declarations(self) -> _Declarations:
-        found = _Declarations()
-        for steps in self._steps.values():
-            self._note(steps, found)
+        found, rules = _Declarations(), self._rules
+        for way in self._ways.values():
+            if any(one.node.type in rules.passes for one in way.around):
+                found.passing.add(self._home(way, functions=True))
+            elif owner := self._owner(way):
+                member = self._member(way)
+                behind = way.around[member[0] + 1 :] if member is not None else []
+                if not behind or behind[0].place in _ASSIGNED:
+                    found.owners.add(owner)
+            elif (at := self._declaring(way)) is not None:
+                home = self._declared_in(way, at)
+                # A loop's variable holds in its body.
+                whole = way.inside(at) if way.around[at].node.type in rules.scopes else way.around[at].node
+                own = _Declared(whole.end_byte, way.leaf.start_byte, _parameter_of(way, home))
+                found.scopes.setdefault(home, []).append(own)
+                if name := self._class_name(way, home):
+                    found.owners.add(name)
         return found
 
-    def _note(self, steps: Sequence[_Step], found: _Declarations) -> None:
-        rules, keys = self._rules, _keys(steps)
-        if any(steps[number - 1].node.type in rules.passes for number in range(1, len(steps))):
-            found.passing.add(next(self._scopes(steps, functions=True), FILE))
-            return
-        if owner := self._owner(steps):
-            member = self._member(steps, keys)
-            behind = keys[member[0] + 1 :] if member is not None else []
-            if not behind or behind[0] in _ASSIGNED:
-                found.owners.add(owner)
-            return
-        at = self._declaring(steps, keys)
-        if at is None:
-            return
-        home = self._declared_in(steps, at)
-        whole = steps[at + 1 if steps[at].node.type in rules.scopes else at]  # a loop's variable holds in its body
-        own = _Declared(whole.node.end_byte, steps[-1].node.start_byte, _parameter_of(steps, home))
-        found.scopes.setdefault(home, []).append(own)
-        if home != FILE and (name := self._class_name(steps, home)):
-            found.owners.add(name)
+    def _is_name(self, way: _Way) -> bool:
+        parents = [f"{one.node.type}." for one in way.around[:1]]
+        return way.leaf.type in self._rules.names or not self._rules.names.isdisjoint(parents)
 
-    def _is_name(self, steps: Sequence[_Step]) -> bool:
-        parent = steps[-2].node.type if len(steps) > 1 else ""
-        return steps[-1].node.type in self._rules.names or f"{parent}." in self._rules.names
-
-    def _is_keyword(self, steps: Sequence[_Step], keys: Sequence[str]) -> bool:
-        leaf, keywords = steps[-1].node, self._rules.keywords
-        if not keys or keys[0] not in keywords:
+    def _is_keyword(self, way: _Way) -> bool:
+        leaf, keywords, place = way.leaf, self._rules.keywords, _place(way)
+        if place not in keywords:
             return leaf.type in keywords
-        return not keys[0].endswith(".") or (leaf.next_sibling is not None and leaf.next_sibling.type == "=")
+        return not place.endswith(".") or (leaf.next_sibling is not None and leaf.next_sibling.type == "=")
 
-    def _occurrence(self, steps: Sequence[_Step]) -> Occurrence:
-        rules, keys = self._rules, _keys(steps)
-        around = frozenset(step.home for step in steps if step.node.type in rules.scopes)
-        if self._member(steps, keys) or self._field(steps, keys) is not None:
-            return Occurrence("member", around=around, owner=self._owner(steps), declares=bool(self._owner(steps)))
-        if any(key.endswith(".name") and _is_aliased(step) for key, step in zip(keys, steps[-2::-1], strict=False)):
+    def _occurrence(self, way: _Way) -> Occurrence:
+        rules, place = self._rules, _place(way)
+        around = frozenset(one.home for one in way.around if one.node.type in rules.scopes)
+        if self._member(way) or self._up(way, rules.fields) is not None:
+            return Occurrence("member", around=around, owner=self._owner(way), declares=bool(self._owner(way)))
+        if any(map(_is_aliased, way.around)):
             return Occurrence("member", around=around)  # of another module
-        if self._is_keyword(steps, keys):
-            return Occurrence("keyword", around=around, called=_called(steps))
-        if keys and keys[0] in rules.tags and (steps[-1].node.text or b"")[:1].islower():
+        if self._is_keyword(way):
+            return Occurrence("keyword", around=around, called=_called(way))
+        if place in rules.tags and (way.leaf.text or b"")[:1].islower():
             return Occurrence("tag", around=around)
-        if not self._is_name(steps):
-            role = "member" if steps[-1].node.type in rules.keys else _text_role(steps)
-            return Occurrence(role, around=around)
-        home, number, parameter_of = self._resolved(steps, keys)
-        if home != FILE and (owner := self._class_name(steps, home)):
+        if not self._is_name(way):
+            return Occurrence("member" if way.leaf.type in rules.keys else _text_role(way), around=around)
+        home, number, parameter_of = self._resolved(way)
+        if owner := self._class_name(way, home):
             return Occurrence("member", home, around=around, owner=owner, declares=True)
-        declares = self._declaring(steps, keys) is not None
-        short = steps[-1].node.type in rules.shorthand or (bool(keys) and keys[0] in rules.shorthand)
+        declares = self._declaring(way) is not None
+        short = way.leaf.type in rules.shorthand or place in rules.shorthand
         return Occurrence("variable", home, number, around, declares, parameter_of, shorthand=short)
 
-    def _resolved(self, steps: Sequence[_Step], keys: Sequence[str]) -> tuple[Home, int, str]:
+    def _resolved(self, way: _Way) -> tuple[Home, int, str]:
         """Returns the scope of a variable, its number there, and the function that it is a parameter of."""
-        known, at = self._declarations, steps[-1].node.start_byte
-        declaring = self._declaring(steps, keys)
-        homes = self._seen(steps) if declaring is None else [self._declared_in(steps, declaring), *self._seen(steps)]
+        known, at = self._declarations, way.leaf.start_byte
+        declaring = self._declaring(way)
+        homes = self._seen(way) if declaring is None else [self._declared_in(way, declaring), *self._seen(way)]
         for home in homes:
             own = known.scopes.get(home, ())
-            ordered = self._rules.ordered and not self._class_name(steps, home)
+            ordered = self._rules.ordered and not self._class_name(way, home)
             before = [one for one in own if one.at == at or one.since <= at]
             if home in known.passing or not (before if ordered else own):
                 continue
@@ -192,97 +194,84 @@ class Scopes:
             return home, number, next((one.parameter_of for one in own if one.parameter_of), "")
         return FILE, 0, ""
 
-    def _scopes(self, steps: Sequence[_Step], *, functions: bool = False) -> Iterator[Home]:
-        """Yields the scopes around a name, the innermost first; ``functions``: these alone."""
-        for number in self._levels(steps):
-            if not functions or steps[number].node.type in self._rules.functions:
-                yield steps[number].home
-
-    def _levels(self, steps: Sequence[_Step]) -> Iterator[int]:
-        """Yields the indexes of the steps that are scopes around a name, the innermost first."""
+    def _levels(self, way: _Way) -> Iterator[_Around]:
+        """Yields the nodes that are scopes around a name, the innermost first."""
         rules, skip = self._rules, False
-        for number in range(len(steps) - 2, 0, -1):
-            kind = steps[number].node.type
-            skip = skip or f"{kind}.{steps[number + 1].field}" in rules.outside
-            if kind not in rules.scopes or (kind in rules.bodies and self._is_body(steps, number)):
+        for number, one in enumerate(way.around[:-1]):
+            kind = one.node.type
+            skip = skip or one.place in rules.outside
+            if kind not in rules.scopes or (kind in rules.bodies and self._is_body(way, number)):
                 continue
-            if skip:
-                skip = False
-                continue
-            yield number
+            if not skip:
+                yield one
+            skip = False
 
-    def _is_body(self, steps: Sequence[_Step], number: int) -> bool:
-        """Whether a step is the body or the head of a function, and no scope of its own."""
-        above = number - 1
-        while above > 0 and f"{steps[above].node.type}.{steps[above + 1].field}" in self._rules.through:
-            above -= 1
-        return steps[above].node.type in self._rules.functions
+    def _home(self, way: _Way, *, functions: bool) -> Home:
+        """Returns the innermost scope around a name; ``functions``: of these alone."""
+        levels = (one for one in self._levels(way) if not functions or one.node.type in self._rules.functions)
+        return next((one.home for one in levels), FILE)
 
-    def _seen(self, steps: Sequence[_Step]) -> Iterator[Home]:
+    def _is_body(self, way: _Way, number: int) -> bool:
+        """Whether a node is the body or the head of a function, and no scope of its own."""
+        above = (one for one in way.around[number + 1 :] if one.place not in self._rules.through or not one.home)
+        return next(above).node.type in self._rules.functions
+
+    def _seen(self, way: _Way) -> Iterator[Home]:
         """Yields the scopes whose variables can be named at a place."""
         crossed = False
-        for number in self._levels(steps):
-            kind = steps[number].node.type
-            if not (crossed and kind in self._rules.closed):
-                yield steps[number].home
-            crossed = crossed or kind in self._rules.functions
+        for one in self._levels(way):
+            if not (crossed and one.node.type in self._rules.closed):
+                yield one.home
+            crossed = crossed or one.node.type in self._rules.functions
 
-    def _declaring(self, steps: Sequence[_Step], keys: Sequence[str]) -> int | None:
-        """Returns the step of the node that declares a name here; None if none does."""
-        if not self._is_name(steps):
-            return None
-        for number, key in enumerate(keys):
-            node = steps[len(steps) - 2 - number].node
-            if key in self._rules.declares:
-                return None if key.endswith(".name") and _is_aliased(steps[-2 - number]) else len(steps) - 2 - number
-            if key not in self._rules.through or (node.type == "dotted_name" and node.named_child_count > 1):
-                return None
-        return None
-
-    def _declared_in(self, steps: Sequence[_Step], at: int) -> Home:
-        hoisted = any(steps[number].node.type in self._rules.hoisted for number in (at, at - 1) if number > 0)
-        return next(self._scopes(steps, functions=hoisted), FILE)
-
-    def _member(self, steps: Sequence[_Step], keys: Sequence[str]) -> tuple[int, Node | None] | None:
-        """Returns how far above a name the member access is, and what stands before its dot; None if it is none."""
-        for number, key in enumerate(keys):
-            if key in self._rules.members:
-                node, before = steps[len(steps) - 2 - number].node, self._rules.members[key]
-                if before:
-                    receiver = node.child_by_field_name(before)
-                    bare = receiver is None and key.startswith(("call.", "method_invocation."))
-                    return None if bare else (number, receiver or node.child(0))
-                first = node.named_child(0)
-                is_first = key.endswith(".") and first is not None and first == steps[len(steps) - 1 - number].node
-                return None if is_first and key != "field_initializer." else (number, None)
-            if key not in self._rules.through:
-                return None
-        return None
-
-    def _field(self, steps: Sequence[_Step], keys: Sequence[str]) -> int | None:
-        """Returns how far above a name the node is that declares it as a member; None if none does."""
-        for number, key in enumerate(keys):
-            if key in self._rules.fields:
+    def _up(self, way: _Way, wanted: Collection[str]) -> int | None:
+        """Returns how far above a name the first of the wanted places is; None if others are before it."""
+        for number, one in enumerate(way.around):
+            if one.place in wanted:
                 return number
-            if key not in self._rules.through:
+            if one.place not in self._rules.through:
                 return None
         return None
 
-    def _owner(self, steps: Sequence[_Step]) -> str:
+    def _declaring(self, way: _Way) -> int | None:
+        """Returns the number of the node that declares a name here; None if none does."""
+        number = self._up(way, self._rules.declares) if self._is_name(way) else None
+        if number is None or _is_aliased(way.around[number]):
+            return None
+        dotted = (one.node for one in way.around[:number] if one.node.type == "dotted_name")
+        return None if any(node.named_child_count > 1 for node in dotted) else number
+
+    def _declared_in(self, way: _Way, at: int) -> Home:
+        hoisted = any(one.node.type in self._rules.hoisted for one in way.around[at : at + 2] if one.home)
+        return self._home(way, functions=hoisted)
+
+    def _member(self, way: _Way) -> tuple[int, Node | None] | None:
+        """Returns how far above a name the member access is, and what stands before its dot; None if it is none."""
+        number = self._up(way, self._rules.members)
+        if number is None:
+            return None
+        node, place, _ = way.around[number]
+        if before := self._rules.members[place]:
+            receiver = node.child_by_field_name(before)
+            bare = receiver is None and place.startswith(("call.", "method_invocation."))
+            return None if bare else (number, receiver or node.child(0))
+        is_first = place.endswith(".") and node.named_child(0) == way.inside(number)
+        return None if is_first and place != "field_initializer." else (number, None)
+
+    def _owner(self, way: _Way) -> str:
         """Returns the class of a member: one that it declares, or is named before the dot; "" for those of others."""
-        keys = _keys(steps)
-        found = self._member(steps, keys)
+        found = self._member(way)
         before = (found[1].text or b"").decode() if found is not None and found[1] is not None else ""
         if before[:1].isupper() and before.isidentifier():
             return before
-        if before not in SELVES and self._field(steps, keys) is None:
+        if before not in SELVES and self._up(way, self._rules.fields) is None:
             return ""
-        return next((_name(step) for step in reversed(steps) if step.node.type in self._rules.classes), "")
+        return next((_name(one) for one in way.around if one.node.type in self._rules.classes), "")
 
-    def _class_name(self, steps: Sequence[_Step], home: Home) -> str:
+    def _class_name(self, way: _Way, home: Home) -> str:
         """Returns the name of the class that a scope is; "" if it is none."""
-        classes = (step for step in steps if step.home == home and step.node.type in self._rules.classes)
-        return next((_name(step) for step in classes), "")
+        classes = (one for one in way.around if one.home == home != FILE and one.node.type in self._rules.classes)
+        return next((_name(one) for one in classes), "")
 
 
 class ParsedText:
@@ -306,29 +295,29 @@ class ParsedText:
             return None
 
 
-def _way(root: Node, offset: int) -> list[_Step]:
-    """Returns the nodes from the root to the leaf at a byte."""
-    cursor, steps, home = root.walk(), [_Step(root, "", FILE)], FILE
+def _way(root: Node, offset: int) -> _Way:
+    """Returns the way to the leaf at a byte."""
+    cursor, node, around, home = root.walk(), root, list[_Around](), FILE
     while (index := cursor.goto_first_child_for_byte(offset)) is not None:
-        node = cursor.node
-        if node is None or not node.start_byte <= offset < node.end_byte:
+        child = cursor.node
+        if child is None or not child.start_byte <= offset < child.end_byte:
             break
-        home = (*home, index)
-        steps.append(_Step(node, cursor.field_name or "", home))
-    return steps
+        around.append(_Around(node, f"{node.type}.{cursor.field_name or ''}", home))
+        node, home = child, (*home, index)
+    return _Way(node, around[::-1])
 
 
-def _keys(steps: Sequence[_Step]) -> list[str]:
-    """Returns the places of a name in the nodes around it, as the rules write them, the innermost first."""
-    return [f"{steps[number - 1].node.type}.{steps[number].field}" for number in range(len(steps) - 1, 0, -1)]
+def _place(way: _Way) -> str:
+    return way.around[0].place if way.around else ""
 
 
-def _is_aliased(step: _Step) -> bool:
-    return step.node.child_by_field_name("alias") is not None
+def _is_aliased(one: _Around) -> bool:
+    """Whether a name is that of another module, which has another one here."""
+    return one.place.endswith(".name") and one.node.child_by_field_name("alias") is not None
 
 
-def _text_role(steps: Sequence[_Step]) -> Role:
-    for kind in (step.node.type for step in reversed(steps) if step.node.is_named):
+def _text_role(way: _Way) -> Role:
+    for kind in (node.type for node in (way.leaf, *(one.node for one in way.around)) if node.is_named):
         if "comment" in kind:
             return "comment"
         if any(word in kind for word in _TEXTS):
@@ -336,32 +325,32 @@ def _text_role(steps: Sequence[_Step]) -> Role:
     return "other"
 
 
-def _name(step: _Step) -> str:
+def _name(one: _Around) -> str:
     """Returns what identifies a class: its name, or its place."""
-    node = step.node.child_by_field_name("name") or step.node.child_by_field_name("type")
+    node = one.node.child_by_field_name("name") or one.node.child_by_field_name("type")
     text = (node.text or b"").decode() if node is not None else ""
-    return text.partition("<")[0].strip() or f"class {step.home}"
+    return text.partition("<")[0].strip() or f"class {one.home}"
 
 
-def _parameter_of(steps: Sequence[_Step], home: Home) -> str:
+def _parameter_of(way: _Way, home: Home) -> str:
     """Returns the name of the function that a name is a parameter of, that of its class for a constructor."""
-    place = next((number for number, step in enumerate(steps) if step.home == home and number), 0)
-    if not place or place + 1 >= len(steps):
+    number = next((number for number, one in enumerate(way.around) if one.home == home), -1)
+    if home == FILE or number < 0:
         return ""
-    if "parameter" not in steps[place + 1].field and "parameter" not in steps[place + 1].node.type:
+    function, place, _ = way.around[number]
+    if "parameter" not in place.partition(".")[2] and "parameter" not in way.inside(number).type:
         return ""
-    function, around = steps[place].node, steps[place - 1].node
-    name = function.child_by_field_name("name") or around.child_by_field_name("name")
+    outer = way.around[number + 1 :]
+    name = function.child_by_field_name("name") or outer[0].node.child_by_field_name("name")
     called = (name.text or b"").decode() if name is not None else ""
     if called not in _CONSTRUCTORS:
         return called
-    classes = (step for step in reversed(steps[:place]) if "class" in step.node.type)
-    return next((_name(step) for step in classes), "")
+    return next((_name(one) for one in outer if "class" in one.node.type), "")
 
 
-def _called(steps: Sequence[_Step]) -> str:
+def _called(way: _Way) -> str:
     """Returns the name of the function, the class or the component that a keyword argument is given to."""
-    given = steps[max(len(steps) - 3, 0)].node
+    given = way.around[:2][-1].node
     callee = given.prev_named_sibling if "argument" in given.type else given.child_by_field_name("name")
     if callee is not None and callee.text == b"new":
         callee = callee.prev_named_sibling  # the class of Ruby's ``User.new``

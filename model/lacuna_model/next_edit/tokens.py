@@ -10,7 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
-from lacuna_model.text.lines import CLOSER_OF, OPENER_OF, indentation
+from lacuna_model.text.lines import CLOSER_OF, OPENER_OF, indentation, lines_of
 
 # Operators of several characters that belong together in most languages.
 _TOKEN = re.compile(r"\r\n|\n|\r|\w+|===|!==|=>|->|:=|==|!=|<=|>=|&&|\|\||\.\.\.|::|\?\.|\?\?|//|/\*|\*/|[^\w\s]")
@@ -41,6 +41,11 @@ class TokenizedText:
     """A text and its tokens."""
 
     text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, with their ends."""
+        return lines_of(self.text, keepends=True)
 
     @cached_property
     def all(self) -> list[Token]:

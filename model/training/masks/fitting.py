@@ -1,8 +1,7 @@
 """Fits mask rows to what the base says: which rows are trained, the steps, and the acceptance of drafts."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,40 +33,6 @@ ALL_TOKENS = 1 << 40
 ASKED_GROUPS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """P prompts of at most T tokens: ``ids`` and the base's or a teacher's ``greedy`` [P, T] token after each.
-
-    ``ordinary`` [P, T] are the tokens of the text, not of the format and not behind the end; ``fill`` [P] is the place
-    of the token that begins the fill, which is a place to draft from. They are ``taught`` where a teacher said them.
-    """
-
-    ids: Tensor
-    greedy: Tensor
-    ordinary: Tensor
-    fill: Tensor
-    taught: bool = False
-
-    def anchors(self) -> Tensor:
-        """Where drafts may begin [P, T]."""
-        places = torch.arange(self.ids.shape[1], device=self.ids.device)
-        return self.ordinary | (places == self.fill[:, None])
-
-    def reached(self, masks: int, vocabulary: int) -> Tensor:
-        """Whether the j-th of ``masks`` rows behind a place is of use [P, T, masks].
-
-        It is where the text goes on with what the model says, j tokens long, and a head of ``vocabulary`` outputs can
-        say the next one. All that is said is of use; what follows other words is never drafted.
-        """
-        sayable = self.greedy < vocabulary
-        agrees = torch.zeros_like(self.ordinary)
-        agrees[:, :-1] = (self.ids[:, 1:] == self.greedy[:, :-1]) & self.ordinary[:, 1:]
-        agrees &= sayable
-        run = F.pad(agrees, (0, masks - 1)).unfold(1, masks, 1).long().cumprod(-1).bool()
-        following = F.pad(sayable, (0, masks)).unfold(1, masks, 1)[:, 1:]
-        return run & following & self.anchors()[..., None]
-
-
 def chosen(count: Tensor, masks: int, fill: Tensor, groups: int, generator: torch.Generator) -> Rows:
     """``groups`` groups of rows, ``count`` [P, T] of each place, at most ``masks``, or none; of the ``fill`` [P] first.
 
@@ -92,32 +57,6 @@ def chosen(count: Tensor, masks: int, fill: Tensor, groups: int, generator: torc
     anchor, slot = (part[:, :most].reshape(-1, GROUP_ROWS) for part in (anchor, slot))
     fullest = (anchor >= 0).sum(1).topk(min(groups, len(anchor))).indices
     return Rows(fullest // (most // GROUP_ROWS), anchor[fullest], slot[fullest])
-
-
-def asked(reached: Tensor, *, both_ways: bool = False) -> Iterator[Rows]:
-    """All rows that are ``reached`` [P, T, masks], for measuring; a group has those of one anchor.
-
-    How many there are would tell rows that see ``both_ways`` where the text ends to be what the model says.
-    """
-    count = reached.any(-1) * reached.shape[-1] if both_ways else reached.sum(-1)
-    for rows in range(1, reached.shape[-1] + 1):
-        prompt, place = (count == rows).nonzero().unbind(1)
-        if not len(place):
-            continue
-        slot = torch.arange(1, rows + 1, device=place.device)
-        yield Rows(prompt, place[:, None].expand(-1, rows), slot.expand(len(place), rows), both_ways=both_ways)
-
-
-def targets(prompts: Prompts, rows: Rows) -> Tensor:
-    """The place whose next token each row predicts, that of the prompt [N, R]; 0 for rows that are not used."""
-    last = prompts.ids.shape[1] - 1
-    return torch.where(rows.used, (rows.anchor + rows.slot).clamp(0, last), 0)
-
-
-def at(which: Tensor, rows: Rows) -> Tensor:
-    """What is ``which`` [P, T, masks] of the rows that are used [N, R]."""
-    found = which[rows.prompt[:, None], rows.anchor.clamp_min(0), (rows.slot - 1).clamp_min(0)]
-    return found & rows.used
 
 
 class Trainable:
@@ -149,6 +88,33 @@ class Trainable:
             group["lr"] = rate
         self._optimizer.step()
 
+    @torch.no_grad()
+    def _gradient(
+        self,
+        hidden: Tensor,
+        wanted: Tensor,
+        weight: Tensor,
+        parts: Iterable[Tensor | slice],
+        soft: float = 0.0,
+        states: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The gradient of the loss by the states ``hidden`` [N, R, H], and the loss, where rows say ``wanted`` [N * R].
+
+        Each row has a ``weight`` [N * R]; ``parts`` are those that have one, some at once. A share ``soft`` of what is
+        learnt is what the base says at its own ``states`` [N * R, H].
+        """
+        head, flat = self._base.head, hidden.flatten(0, 1)
+        gradient, loss = torch.zeros_like(flat), torch.zeros((), device=flat.device)
+        for rows in parts:
+            apart = F.linear(flat[rows], head).float().softmax(-1)
+            said = apart.gather(1, wanted[rows, None])
+            loss += -(said[:, 0].clamp_min(1e-20).log() * weight[rows]).sum()
+            if states is not None:
+                apart.sub_(F.linear(states[rows], head).float().softmax(-1), alpha=soft)
+            apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, soft - 1))
+            gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
+        return gradient.view_as(hidden), loss
+
     def kept(self) -> tuple[RowsConfig, dict[str, Tensor]]:
         """The sizes and the tensors of the file that the engine loads."""
         return self.config, self.tensors_now()
@@ -159,10 +125,7 @@ class Trainable:
 
     def state(self) -> dict[str, Any]:
         """What a training goes on from."""
-        return {
-            "tensors": self.tensors_now(),
-            "optimizer": self._optimizer.state_dict(),
-        }
+        return {"tensors": self.tensors_now(), "optimizer": self._optimizer.state_dict()}
 
     @torch.no_grad()
     def go_on(self, state: Mapping[str, Any]) -> None:
@@ -199,17 +162,9 @@ class Fit(Trainable):
     """Fits mask rows."""
 
     def __init__(
-        self,
-        base: Base,
-        *,
-        slots: int = SLOTS,
-        rank: int = RANK,
-        rate: float = RATE,
-        soft: float = SOFT,
-        seed: int = 0,
-        both_ways: bool = False,
+        self, base: Base, *, slots: int = SLOTS, rank: int = RANK, rate: float = RATE, soft: float = SOFT, seed: int = 0
     ) -> None:
-        config = RowsConfig(base.config.hidden_size, base.config.num_layers, slots, rank, both_ways=both_ways)
+        config = RowsConfig(base.config.hidden_size, base.config.num_layers, slots, rank)
         super().__init__(base, config, rate, seed)
         self._soft = soft
         self._weights = FADING ** torch.arange(self._masks, device=base.device)
@@ -219,36 +174,14 @@ class Fit(Trainable):
 
         Returns the mean loss of a row, which is not waited for.
         """
-        read, prompts = self._read(batch)
-        groups, both_ways = max(rows // GROUP_ROWS, 1), self.config.both_ways
-        reached = prompts.reached(self._masks, len(self._base.head))
-        count = self._drawn(reached) if both_ways else reached.sum(-1)
-        trained = chosen(count, self._masks, prompts.fill, groups, self._generator)
-        learnt = at(reached, trained)
-        if both_ways:
-            given = self._given(reached)
-            tokens = prompts.ids[trained.prompt[:, None], targets(prompts, trained)]
-            own = torch.where(at(given, trained), tokens, -1)
-            # What is given to the next row is no riddle to this one.
-            learnt &= ~at(F.pad(given[..., 1:], (0, 1)), trained)
-            trained = replace(trained, given=own, both_ways=True)
+        read, greedy = self._read(batch)
+        reached = batch.reached(greedy, self._masks, len(self._base.head))
+        trained = chosen(reached.sum(-1), self._masks, batch.fill, max(rows // GROUP_ROWS, 1), self._generator)
         hidden = self._base.denoised(self.tensors["masks"], self.tensors, trained, read)
-        gradient, loss = self._scored(hidden.detach(), trained, learnt, prompts, read)
+        soft = 0.0 if batch.greedy is not None else self._soft
+        gradient, loss = self._scored(hidden.detach(), trained, greedy, read, soft)
         self._update(hidden, gradient, done)
         return loss
-
-    def _drawn(self, reached: Tensor) -> Tensor:
-        """A random number of rows for each place [P, T] that has some which are ``reached`` [P, T, masks].
-
-        As many may be drafted; how many are reached is not to be told by how many there are.
-        """
-        sizes = torch.randint(1, self._masks + 1, reached.shape[:2], generator=self._generator, device=reached.device)
-        return sizes * reached.any(-1)
-
-    def _given(self, reached: Tensor) -> Tensor:
-        """Which rows [P, T, masks] are given tokens: in every second block none, in others a share up to all."""
-        drawn = torch.rand((*reached.shape[:2], reached.shape[2] + 1), generator=self._generator, device=reached.device)
-        return (drawn[..., 1:] < 2 * drawn[..., :1] - 1) & reached
 
     @torch.no_grad()
     def acceptance(self, batches: Iterable[Batch]) -> list[float]:
@@ -259,62 +192,53 @@ class Fit(Trainable):
         """
         right, wanted = torch.zeros(2, self._masks + 1, device=self._base.device)
         for batch in batches:
-            read, prompts = self._read(batch)
-            own = self._base.likeliest(read.states.flatten(0, 1)).view_as(prompts.ids)
-            reached = prompts.reached(self._masks, ALL_TOKENS)
+            read, greedy = self._read(batch)
+            own = self._base.likeliest(read.states.flatten(0, 1)).view_as(batch.ids)
+            reached = batch.reached(greedy, self._masks, ALL_TOKENS)
             drafted = self._drafted(reached, read)
-            held = prompts.anchors()
+            held = batch.anchors()
             wanted[0] += held.sum()
-            held = held & (own == prompts.greedy)
+            held = held & (own == greedy)
             right[0] += held.sum()
             for j in range(self._masks):
                 held = held & reached[..., j]
                 wanted[j + 1] += held.sum()
-                held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
+                held = held & (drafted[..., j] == greedy.roll(-1 - j, 1))
                 right[j + 1] += held.sum()
         accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
         return accepted
 
-    def _read(self, batch: Batch) -> tuple[Read, Prompts]:
+    def _read(self, batch: Batch) -> tuple[Read, Tensor]:
+        """The prompts as they are read, and the teacher's or else the base's tokens [P, T] after each of theirs."""
         read = self._base.read(batch.ids)
-        greedy = batch.greedy
-        if greedy is None:
-            greedy = self._base.likeliest(read.states.flatten(0, 1)).view_as(batch.ids)
-        return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill, batch.greedy is not None)
+        if batch.greedy is not None:
+            return read, batch.greedy
+        return read, self._base.likeliest(read.states.flatten(0, 1)).view_as(batch.ids)
 
-    @torch.no_grad()
-    def _scored(
-        self, hidden: Tensor, rows: Rows, learnt: Tensor, prompts: Prompts, read: Read
-    ) -> tuple[Tensor, Tensor]:
-        """The gradient of the mean loss by the states ``hidden`` [N, R, H], and that loss, of the rows ``learnt``."""
-        head, places = self._base.head, targets(prompts, rows)
+    def _scored(self, hidden: Tensor, rows: Rows, greedy: Tensor, read: Read, soft: float) -> tuple[Tensor, Tensor]:
+        """The gradient of the mean loss by the states ``hidden`` [N, R, H] of rows, and that loss.
+
+        Each row says the token after its own place, of those that are ``greedy`` [P, T].
+        """
+        places = torch.where(rows.used, (rows.anchor + rows.slot).clamp(0, greedy.shape[1] - 1), 0)
         prompt = rows.prompt[:, None].expand_as(places)
-        wanted = prompts.greedy[prompt, places].flatten()
-        weight = torch.where(learnt, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
-        weight = weight / weight.sum().clamp_min(1e-6)
-        flat = hidden.flatten(0, 1)
-        soft = 0.0 if prompts.taught else self._soft
-        states = read.states[prompt, places].flatten(0, 1) if soft else flat
-        wanted = wanted.clamp_max(len(head) - 1)  # of rows that are not used
-        gradient, loss = torch.empty_like(flat), torch.zeros((), device=flat.device)
-        for first in range(0, len(flat), HEAD_ROWS):
-            part = slice(first, first + HEAD_ROWS)
-            apart = F.linear(flat[part], head).softmax(-1)
-            said = apart.gather(1, wanted[part, None])
-            loss += -(said[:, 0].float().clamp_min(1e-20).log() * weight[part]).sum()
-            if soft:
-                apart.sub_(F.linear(states[part], head).softmax(-1), alpha=soft)
-            apart.scatter_add_(1, wanted[part, None], torch.full_like(said, soft - 1))
-            gradient[part] = (apart @ head) * weight[part, None].to(head.dtype)
-        return gradient.view_as(hidden), loss
+        # Rows that are not used say any token.
+        wanted = greedy[prompt, places].flatten().clamp_max(len(self._base.head) - 1)
+        weight = torch.where(rows.used, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
+        states = read.states[prompt, places].flatten(0, 1) if soft else None
+        parts = [slice(first, first + HEAD_ROWS) for first in range(0, len(wanted), HEAD_ROWS)]
+        return self._gradient(hidden, wanted, weight / weight.sum().clamp_min(1e-6), parts, soft, states)
 
     def _drafted(self, reached: Tensor, read: Read) -> Tensor:
         """What the rows say that are ``reached`` [P, T, masks]; -1 for others."""
         found = torch.full(reached.shape, -1, device=reached.device)
-        for rows in asked(reached, both_ways=self.config.both_ways):
-            parts = (torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot))
-            for some in (replace(one, both_ways=rows.both_ways) for one in map(Rows, *parts)):
-                hidden = self._base.denoised(self.tensors["masks"], self.tensors, some, read)
-                said = self._base.likeliest(hidden.flatten(0, 1)).view_as(some.anchor)
-                found[some.prompt, some.anchor[:, 0], : said.shape[1]] = said
+        count = reached.sum(-1)
+        for rows in range(1, self._masks + 1):
+            slot = torch.arange(1, rows + 1, device=reached.device)
+            groups = (count == rows).nonzero()
+            for some in torch.split(groups, ASKED_GROUPS) if len(groups) else ():
+                prompt, place = some.unbind(1)
+                asked = Rows(prompt, place[:, None].expand(-1, rows), slot.expand(len(some), rows))
+                hidden = self._base.denoised(self.tensors["masks"], self.tensors, asked, read)
+                found[prompt, place, :rows] = self._base.likeliest(hidden.flatten(0, 1)).view_as(asked.anchor)
         return found

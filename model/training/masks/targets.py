@@ -1,9 +1,10 @@
-"""Prompts with a model's own next tokens after each of theirs, in a file: what mask rows that draft for it learn."""
+"""Prompts of the corpus, and files of them with a model's own next tokens: what mask rows that draft for it learn."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from random import Random
 
 import torch
 from safetensors import SafetensorError
@@ -11,58 +12,64 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import atomic
 from lacuna_model.network.devices import choose_threads
-from training.examples import examples, texts
+from lacuna_model.tokenizer import FimTokens, Tokenizer
+from training.feeding import LEAST_TOKENS, Sample, prompt
 from training.packages import CorpusError
+from training.stored import texts
 
 SAVE_S = 30.0
+HEAD_ROWS = 64
 
 
-@dataclass(slots=True)
-class Prompts:
-    """Prompts of T tokens each: their ``ids`` [T], and by place t the ``greedy`` [T] token after ``ids[: t + 1]``."""
-
-    ids: list[Tensor] = field(default_factory=list)
-    greedy: list[Tensor] = field(default_factory=list)
-
-    def add(self, ids: Tensor, greedy: Tensor) -> None:
-        """Add one prompt."""
-        self.ids.append(ids)
-        self.greedy.append(greedy)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all prompts."""
-        return sum(map(len, self.ids))
-
-    def __len__(self) -> int:
-        return len(self.ids)
+def prompts(tokenizer: Tokenizer, fim: FimTokens, source: Iterator[str], seed: int) -> Iterator[list[int]]:
+    """Yields the tokens of prompts of texts, without end."""
+    rng = Random(seed)
+    for text in source:
+        tokens = tokenizer.encode(text)
+        if len(tokens) > LEAST_TOKENS:
+            yield prompt(tokens, fim, rng)
 
 
-def write(path: Path, prompts: Prompts) -> None:
-    """Write prompts to a file. Raises OSError."""
+@torch.inference_mode()
+def read(model: LoadedFim, ids: Sequence[int]) -> tuple[Tensor, list[int]]:
+    """A model's states [T, H] of a prompt, and the token that it finds likeliest after each of the prompt's."""
+    reader = TrackReader(model.layers, model.cache_dtype)
+    track = reader.new()
+    track.become(ids, 0)
+    pieces = []
+    while track.unread:
+        pieces.append(reader.read([[track]], model.pieces.rows)[track])
+    hidden = torch.cat(pieces)
+    greedy = torch.cat([reader.logits(rows).argmax(-1) for rows in torch.split(hidden, HEAD_ROWS)])
+    return hidden, greedy.tolist()
+
+
+def write(path: Path, samples: Sequence[Sample]) -> None:
+    """Write prompts with a model's tokens to a file. Raises OSError."""
     kept = {
-        "ids": _joined(prompts.ids),
-        "greedy": _joined(prompts.greedy),
-        "lengths": torch.tensor([len(one) for one in prompts.ids], dtype=torch.int32),
+        "ids": _joined(one.ids for one in samples),
+        "greedy": _joined(one.greedy or () for one in samples),
+        "lengths": _joined([[len(one.ids) for one in samples]]),
     }
     with atomic.replacing(path) as stream:
         stream.write(save(kept))
 
 
-def read(path: Path) -> Prompts:
+def _joined(parts: Iterable[Sequence[int]]) -> Tensor:
+    return torch.tensor(list(chain.from_iterable(parts)), dtype=torch.int32)
+
+
+def written(path: Path) -> list[Sample]:
     """The prompts in a file; raises CorpusError where it cannot be read."""
     try:
         kept = load(path.read_bytes())
-        lengths = kept["lengths"].tolist()
-        return Prompts(list(kept["ids"].split_with_sizes(lengths)), list(kept["greedy"].split_with_sizes(lengths)))
+        parts = (kept[name].split_with_sizes(kept["lengths"].tolist()) for name in ("ids", "greedy"))
+        return [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(*parts, strict=True)]
     except (OSError, SafetensorError, KeyError, RuntimeError) as error:
         raise CorpusError(f"{path}: the prompts cannot be read: {' '.join(str(error).split())}") from error
-
-
-def _joined(parts: Sequence[Tensor]) -> Tensor:
-    return torch.cat([part.int() for part in parts]) if parts else torch.empty(0, dtype=torch.int32)
 
 
 def make(
@@ -75,20 +82,20 @@ def make(
     seed: int = 0,
     threads: int = 0,
     advance: Callable[[int], None] = lambda done: None,
-) -> Prompts:
+) -> list[Sample]:
     """Read prompts until the file ``out`` has ``count``, going on from those in it; what an end cuts off is small.
 
     Raises CorpusError where the corpus has no texts or the file is another one.
     """
     torch.set_num_threads(threads or choose_threads())
-    found = read(out) if out.exists() else Prompts()
+    found = written(out) if out.exists() else []
     advance(len(found))
-    begun = seed + found.tokens  # other texts than those that were drawn before
+    begun = seed + sum(len(one.ids) for one in found)  # other texts than those that were drawn before
+    drawn = prompts(model.tokenizer, model.fim, texts(corpus, split, begun), begun)
     saved = time.monotonic()
-    for one in examples(model, texts(corpus, split, begun), begun):
-        if len(found) >= count:
-            break
-        found.add(one.tokens.cpu(), one.greedy.cpu())
+    while len(found) < count:
+        ids = next(drawn)
+        found.append(Sample(ids, read(model, ids)[1]))
         advance(1)
         if time.monotonic() - saved > SAVE_S:
             write(out, found)

@@ -1,7 +1,8 @@
 """The command ``masks``: fits the mask rows of a model on the corpus, for a given time, from where it stopped."""
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -15,12 +16,13 @@ from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokenizer import Tokenizer
 from training import loop
 from training.base import Base, PlainOrder, dense, precision
-from training.examples import prompts, texts
-from training.feeding import Batch, Sample, ahead, batched, tokens_a_pass
+from training.feeding import Sample, ahead, batched, tokens_a_pass
 from training.loop import Progress, Run
 from training.masks import targets
 from training.masks.fitting import RATE, Fit
+from training.masks.targets import prompts
 from training.packages import CorpusError
+from training.stored import texts
 
 # Tokens of a batch, and as many rows, on a CPU and on a GPU; prompts that are measured, which takes a CPU minutes.
 BATCH, GPU_BATCH = 1024, 8_192
@@ -31,14 +33,14 @@ NOTICE_S, MEASURE_S = 300.0, 3600.0
 NAME = "masks"
 
 
-class Trained(loop.Trained):
+class Trained(Progress):
     """What the training has done so far, and the share of drafts that are ``accepted`` in each slot."""
 
     accepted: list[float] = msgspec.field(default_factory=list)
 
-    def line(self, loss: float) -> str:
+    def line(self) -> str:
         """One line about it."""
-        so_far = f"{self.seconds / 60:.0f} min, {self.tokens:,} tokens, {self.rows:,} rows, loss {loss:.3f}"
+        so_far = f"{self.seconds / 60:.0f} min, {self.tokens:,} tokens, {self.rows:,} rows, loss {self.loss:.3f}"
         if not self.accepted:
             return so_far
         accepted = " ".join(f"{one:.1%}" for one in self.accepted)
@@ -56,6 +58,14 @@ def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, torc
     return about, dict(for_gpu(weights, about.config, drafts=drafts))
 
 
+def opened_base(path: Path, device: str, threads: int, *, drafts: bool) -> tuple[Base, Tokenizer]:
+    """The model at a path on a device, as it ``drafts`` or as it fills, and its tokenizer; sets torch's threads."""
+    place = choose_device(device)
+    torch.set_num_threads(threads or choose_threads())
+    about, weights = plain_form(path, drafts=drafts)
+    return Base(about.config, dense(weights, about.config, place, precision(place))), Tokenizer(about.vocabulary)
+
+
 def train(
     path: Path,
     corpus: Path,
@@ -66,7 +76,6 @@ def train(
     device: str = "",
     begin: Path | None = None,
     teacher: Path | None = None,
-    both_ways: bool = False,
     seed: int = 0,
     threads: int = 0,
     say: Callable[[str], None] = print,
@@ -75,80 +84,54 @@ def train(
     """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
 
     What is in that folder is gone on with, on whatever device; else the mask rows in the file ``begin``. With a
-    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Masks attend to those before
-    them, or ``both_ways``, some of them to tokens that are given in the places of others. Raises CorpusError where the
+    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where the
     corpus has no texts or a file is of another kind.
     """
-    place = choose_device(device)
-    torch.set_num_threads(threads or choose_threads())
     run = Run(out, NAME, Trained(), say, advance)
-    before = run.done
-    about, weights = plain_form(path, drafts=True)
-    size, asked = (BATCH, HELD_OUT) if place == HOST else (GPU_BATCH, GPU_HELD_OUT)
-    read = _Corpus(corpus, about, size, place)
-    held_out = list(read.batches("held_out", 1, asked))
-    base = Base(about.config, dense(weights, about.config, place, precision(place)))
-    del weights
+    base, tokenizer = opened_base(path, device, threads, drafts=True)
+    fim = tokenizer.fim
+    assert fim is not None
+    size, asked = (BATCH, HELD_OUT) if base.device == HOST else (GPU_BATCH, GPU_HELD_OUT)
+
+    def drawn(split: str, seed: int) -> Iterator[Sample]:
+        return map(Sample, prompts(tokenizer, fim, texts(corpus, split, seed), seed))
+
+    held_out = [one.to(base.device) for one in batched(itertools.islice(drawn("held_out", 1), asked), fim, size)]
     rate = RATE if run.state is None and begin is None else RATE * GOING_ON
-    fit = Fit(base, rate=rate, seed=seed + before.steps, both_ways=both_ways)
+    done, begun_steps, begun_s = run.done, run.done.steps, run.done.seconds
+    fit = Fit(base, rate=rate, seed=seed + begun_steps)
     if run.state is not None:
         fit.go_on(run.state)
     elif begin is not None:
         fit.begin_from(begin)
-    measured_s = 0.0
+    measured_s = begun_s
 
-    def keep(now: Progress, *, measured: bool = True) -> None:
-        accepted = fit.acceptance(held_out) if measured else run.done.accepted
-        done = before.and_then(now, accepted=accepted)
-        run.keep(fit.state(), *fit.kept(), done, done.line(now.loss))
+    def keep(*, measured: bool = True) -> None:
+        if measured:
+            done.accepted = fit.acceptance(held_out)
+        run.keep(fit.state(), *fit.kept(), done.line())
 
-    def notice(now: Progress) -> None:
+    def notice(now: Trained) -> None:
         nonlocal measured_s
-        if now.steps > 1:  # the first step is too early
+        if now.steps > begun_steps + 1:  # the first step is too early
             measured = now.seconds - measured_s > MEASURE_S
             measured_s = now.seconds if measured else measured_s
-            keep(now, measured=measured)
+            keep(measured=measured)
+
+    def share(now: Trained) -> float:
+        own = (now.steps - begun_steps) / steps if steps else (now.seconds - begun_s) / max(seconds, 1e-6)
+        return run.shown(own)
 
     # Other texts than those that were drawn before.
-    feed = read.batches("train", seed + before.tokens) if teacher is None else read.of(_taught(teacher))
-    try:
-        now = loop.train(
-            fit.step,
-            feed,
-            rows=size,
-            done=lambda now: run.shown(now.steps / steps if steps else now.seconds / max(seconds, 1e-6)),
-            notice=notice,
-            every_s=NOTICE_S,
-        )
-    finally:
-        feed.close()
-    keep(now)
-    return run.done
-
-
-class _Corpus:
-    """Batches of ``size`` tokens of a corpus, on a device."""
-
-    def __init__(self, folder: Path, about: Preparation, size: int, device: torch.device) -> None:
-        tokenizer = Tokenizer(about.vocabulary)
-        assert tokenizer.fim is not None
-        self.size, self._folder, self._device = size, folder, device
-        self._tokenizer, self._fim = tokenizer, tokenizer.fim
-
-    def batches(self, split: str, seed: int, count: int | None = None) -> Generator[Batch, None, None]:
-        """Batches of ``count`` prompts, or without end."""
-        drawn = prompts(self._tokenizer, self._fim, texts(self._folder, split, seed), seed)
-        return self.of(map(Sample, itertools.islice(drawn, count)))
-
-    def of(self, samples: Iterator[Sample]) -> Generator[Batch, None, None]:
-        """Batches of samples."""
-        return ahead(batched(samples, self._fim, self.size), self._device)
+    learnt = drawn("train", seed + done.tokens) if teacher is None else _taught(teacher)
+    with closing(ahead(batched(learnt, fim, size), base.device)) as feed:
+        loop.train(fit.step, feed, done, rows=size, done=share, notice=notice, every_s=NOTICE_S)
+    keep()
+    return done
 
 
 def _taught(path: Path) -> Iterator[Sample]:
     """A teacher's prompts, again and again."""
-    found = targets.read(path)
-    pairs = [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(found.ids, found.greedy, strict=True)]
-    if not pairs:
+    if not (found := targets.written(path)):
         raise CorpusError(f"{path} has no prompts")
-    return itertools.cycle(pairs)
+    return itertools.cycle(found)

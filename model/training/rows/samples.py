@@ -16,9 +16,8 @@ from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation
 from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training.edits import FOLDER, EditExample
-from training.examples import texts
 from training.packages import CorpusError
-from training.stored import read_structs
+from training.stored import read_structs, texts
 
 Kind = Literal["edit", "infill"]
 # Tokens of the prompt before and after the gap: most of a step's time goes to the context. Of the header and the lines.

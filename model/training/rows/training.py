@@ -8,17 +8,16 @@ from random import Random
 
 import msgspec
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.loading.rows_file import RowsConfig, additions
-from lacuna_model.network.devices import HOST, choose_device, choose_threads
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.network.devices import HOST
 from training import loop
-from training.base import HEAD_ROWS, Base, Rows, dense, precision
+from training.base import HEAD_ROWS, Base, Rows
+from training.feeding import filled
 from training.loop import Progress, Run
 from training.masks.fitting import RANK, Trainable
-from training.masks.training import plain_form
+from training.masks.training import opened_base
 from training.rows.samples import Kind, RowSample, samples
 
 # Samples of a step, on a CPU and on a GPU; samples that are measured.
@@ -109,8 +108,7 @@ class RowsFit(Trainable):
         """Train on some samples; ``done`` is the share of the training that has passed. Returns the mean loss."""
         batch = self._batch(samples)
         hidden = self._base.followed(batch.own, self.tensors, batch.rows, self._base.read(batch.ids))
-        with torch.no_grad():
-            gradient, loss = self._scored(hidden.detach(), batch)
+        gradient, loss = self._scored(hidden.detach(), batch)
         self._update(hidden, gradient, done)
         return loss
 
@@ -141,36 +139,26 @@ class RowsFit(Trainable):
         return found
 
     def _batch(self, samples: Sequence[RowSample]) -> _Tensors:
-        device = self._base.device
-        places = max(one.first for one in samples)
-        most = -(-max(len(one.ids) - one.first - 1 for one in samples) // 8) * 8
-        ids = torch.zeros((len(samples), places), dtype=torch.long)
-        own, wanted, slot = (torch.zeros((len(samples), most), dtype=torch.long) for _ in range(3))
-        anchor, weight = torch.full_like(own, -1), torch.zeros(own.shape)
-        for index, one in enumerate(samples):
-            ids[index, : one.first] = torch.tensor(one.ids[: one.first])
-            behind = torch.tensor(one.ids[one.first :])
-            count = len(behind) - 1
-            own[index, :count], wanted[index, :count] = behind[:-1], behind[1:]
-            anchor[index, :count] = one.first - 1
-            slot[index, :count] = torch.arange(1, count + 1)
-            weight[index, one.answer - one.first - 1 : count] = torch.tensor(one.weights)
-        weight /= weight.sum()
-        rows = Rows(torch.arange(len(samples)).to(device), anchor.to(device), slot.to(device))
-        return _Tensors(ids.to(device), rows, own.to(device), wanted.to(device), weight.to(device))
+        behind = [torch.tensor(one.ids[one.first :]) for one in samples]
+        weights = [torch.tensor([0.0] * (one.answer - one.first - 1) + [*one.weights]) for one in samples]
+        anchors = [torch.full((len(ids) - 1,), one.first - 1) for one, ids in zip(samples, behind, strict=True)]
+        parts = (
+            filled([torch.tensor(one.ids[: one.first]) for one in samples], 0, 1),
+            filled(anchors, -1, 8),
+            filled([torch.arange(1, len(ids)) for ids in behind], 0, 8),
+            filled([ids[:-1] for ids in behind], 0, 8),
+            filled([ids[1:] for ids in behind], 0, 8),
+            filled(weights, 0, 8),
+        )
+        ids, anchor, slot, own, wanted, weight = (part.to(self._base.device) for part in parts)
+        rows = Rows(torch.arange(len(samples), device=ids.device), anchor, slot)
+        return _Tensors(ids, rows, own, wanted, weight / weight.sum())
 
     def _scored(self, hidden: Tensor, batch: _Tensors) -> tuple[Tensor, Tensor]:
         """The gradient of the mean loss by the states ``hidden`` [P, R, H], and that loss."""
-        head, flat = self._base.head, hidden.flatten(0, 1)
-        wanted, weight = batch.wanted.flatten(), batch.weight.flatten()
-        gradient, loss = torch.zeros_like(flat), torch.zeros((), device=flat.device)
-        for rows in torch.split(weight.nonzero()[:, 0], HEAD_ROWS):
-            apart = F.linear(flat[rows], head).float().softmax(-1)
-            said = apart.gather(1, wanted[rows, None])
-            loss += -(said[:, 0].clamp_min(1e-20).log() * weight[rows]).sum()
-            apart.scatter_add_(1, wanted[rows, None], torch.full_like(said, -1.0))
-            gradient[rows] = ((apart * weight[rows, None]).to(head.dtype) @ head).to(flat.dtype)
-        return gradient.view_as(hidden), loss
+        weight = batch.weight.flatten()
+        parts = torch.split(weight.nonzero()[:, 0], HEAD_ROWS)
+        return self._gradient(hidden, batch.wanted.flatten(), weight, parts)
 
 
 def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
@@ -182,7 +170,7 @@ def nearest(low: Tensor, high: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     return share[:, None] * (back[:rank] @ right.T), (left @ turned[:, :rank]) * share
 
 
-class Trained(loop.Trained):
+class Trained(Progress):
     """What the training has done so far, and the ``curve``: the tokens at each mark, and figures."""
 
     curve: list[tuple[int, Measured]] = msgspec.field(default_factory=list)
@@ -207,52 +195,44 @@ def train(
     It leaves a checkpoint and the file of the rows there. Raises CorpusError where the corpus has no samples, or the
     checkpoint is of another version.
     """
-    torch.set_num_threads(threads or choose_threads())
-    place = choose_device(device)
     run = Run(out, kind, Trained(), say, advance)
-    before = run.done
-    about, weights = plain_form(path, drafts=False)
-    tokenizer = Tokenizer(about.vocabulary)
-    fim = tokenizer.fim
+    base, tokenizer = opened_base(path, device, threads, drafts=False)
+    fim, done = tokenizer.fim, run.done
     assert fim is not None
-    base = Base(about.config, dense(weights, about.config, place, precision(place)))
-    del weights
-    fit = RowsFit(base, kind, seed=seed + before.samples)
+    begun = seed + done.samples  # other samples than those that were drawn before
+    fit = RowsFit(base, kind, seed=begun)
     if run.state is not None:
         fit.go_on(run.state)
-    size = BATCH if place == HOST else GPU_BATCH
+    size = BATCH if base.device == HOST else GPU_BATCH
     held_out = samples(kind, corpus, "held_out", tokenizer, fim, 1)
     asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
-    # Other samples than those that were drawn before.
-    begun = seed + before.samples
     drawn = _batches(samples(kind, corpus, "train", tokenizer, fim, begun), size, begun)
 
-    def share(now: Progress) -> float:
-        if steps:
-            return (before.samples + now.samples) / (steps * size)
-        return (before.seconds + now.seconds) / max(seconds, 1e-6)
+    def share(now: Trained) -> float:
+        return now.samples / (steps * size) if steps else now.seconds / max(seconds, 1e-6)
 
-    def notice(now: Progress) -> None:
-        done = before.and_then(now, curve=list(run.done.curve))
-        line = f"{done.seconds / 60:.0f} min, {done.samples:,} samples, {done.tokens:,} tokens, loss {now.loss:.3f}"
-        if len(done.curve) < len(MARKS) and share(now) >= MARKS[len(done.curve)]:
+    def notice(now: Trained) -> None:
+        line = f"{now.seconds / 60:.0f} min, {now.samples:,} samples, {now.tokens:,} tokens, loss {now.loss:.3f}"
+        if len(now.curve) < len(MARKS) and share(now) >= MARKS[len(now.curve)]:
             measured = fit.measure(asked, fim.ends)
-            done.curve.append((done.tokens, measured))
-            line = f"{done.seconds / 60:.0f} min, {done.tokens:,} tokens: {measured.line()}"
-        run.keep(fit.state(), *fit.kept(), done, line)
+            now.curve.append((now.tokens, measured))
+            line = f"{now.seconds / 60:.0f} min, {now.tokens:,} tokens: {measured.line()}"
+        run.keep(fit.state(), *fit.kept(), line)
 
-    if not before.curve:
-        notice(Progress())
-    now = loop.train(
-        lambda batch, _, done: fit.step(batch, done),
+    if not done.curve:
+        notice(done)
+    before = done.steps
+    loop.train(
+        lambda batch, _, share: fit.step(batch, share),
         drawn,
+        done,
         done=lambda now: run.shown(share(now)),
         notice=notice,
         every_s=NOTICE_S,
     )
-    if now.steps:
-        notice(now)
-    return run.done
+    if done.steps > before:
+        notice(done)
+    return done
 
 
 def _batches(drawn: Iterator[RowSample], size: int, seed: int) -> Iterator[Batch]:

@@ -123,11 +123,6 @@ def test_an_answer_that_may_lose_something_twice_is_taken_with_a_warning(writes:
     assert result.warnings == (result.warning,) == ("the new text no longer defines area",)
 
 
-def test_lines_beside_the_region_are_not_repeated(writes: Writes) -> None:
-    result = writes(f"import math\n\n\n{OLD.replace('* r', '* r ** 2')}{AFTER}```").fill(request())
-    assert result.fills == (OLD.replace("* r", "* r ** 2"),)
-
-
 def test_line_ends_and_blanks_of_lines_that_stay_are_kept(writes: Writes) -> None:
     old = "def area(r):\r\n    a = r  \n    return math.pi * a\r\n"
     asked = request(BEFORE + old, old, "return math.pi times a square")

@@ -199,36 +199,37 @@ def test_a_method_is_read_in_its_class() -> None:
     assert judged(one, right) == Judged(right)
 
 
-def test_neither_the_class_around_the_lines_nor_a_method_beside_them_is_repeated() -> None:
-    beside = "\n    int put(int a) {\n        return a;\n    }\n}\n"
-    one = change("A.java", "    int get(int a) {\n        return a;\n    }\n", "make it public", "class A {\n", beside)
-    right = one.old.replace("int get", "public int get")
-    assert "A again" in fault(one, f"public class A {{\n{right}}}\n")
-    assert "put again" in fault(one, f"{right}\n    public int put(int b) {{\n        return b;\n    }}\n")
-    overload = f"{right}\n    public int put(long b) {{\n        return b;\n    }}\n"
-    assert fault(change("A.java", one.old, "make it public and add put", "class A {\n", beside), overload) == ""
+GET = "    int get(int a) {\n        return a;\n    }\n"
+PUBLIC = GET.replace("int get", "public int get")
+PUT = "\n    int put(int a) {\n        return a;\n    }\n}\n"
+TOTAL = "    total = a\n    log(total)\n"
+FAULTS = [
+    ("A.java", ("class A {\n", GET, PUT), "make it public", f"public class A {{\n{PUBLIC}}}\n", "A again"),
+    ("A.java", ("class A {\n", GET, PUT), "make it public",
+     f"{PUBLIC}\n    public int put(int b) {{\n        return b;\n    }}\n", "put again"),
+    ("A.java", ("class A {\n", GET, PUT), "make it public and add put",
+     f"{PUBLIC}\n    public int put(long b) {{\n        return b;\n    }}\n", ""),
+    ("c.ini", ("", "[a]\nx = 1\n", "\n[b]\ny = 2\n"), "set x to 5", "[a]\nx = 5\n[b]\ny = 3\n", "defines b again"),
+    ("a.py", ("def f(a):\n", TOTAL, "    return total\n"), "call log with a", "    log(a)\n",
+     "no longer defines total, which the file still uses"),
+    ("a.py", ("def f(a):\n", TOTAL, "    return a\n"), "call log with a", "    log(a)\n", ""),
+    ("a.py", ("", "import os\nimport re\n\nX = 1\n", "\nprint(os, re)\n"), "set X to 2", "import os\n\nX = 2\n",
+     "still needed: import re"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "texts", "instruction", "new", "why"), FAULTS)
+def test_what_the_rest_of_the_file_has_or_needs(
+    path: str, texts: tuple[str, str, str], instruction: str, new: str, why: str
+) -> None:
+    before, old, after = texts
+    found = fault(change(path, old, instruction, before, after), new)
+    assert why in found if why else found == ""
 
 
 def test_a_line_may_become_what_another_one_is() -> None:
     one = change("a.py", "value = 1\n", "make it 20", "value = 20\n")
     assert judged(one, "value = 20\n") == Judged("value = 20\n")
-
-
-def test_a_section_beside_the_lines_is_not_repeated() -> None:
-    one = change("c.ini", "[a]\nx = 1\n", "set x to 5", after="\n[b]\ny = 2\n")
-    assert "defines b again" in fault(one, "[a]\nx = 5\n[b]\ny = 3\n")
-
-
-def test_a_local_that_the_function_needs_later_stays() -> None:
-    before, after = "def f(a):\n", "    return total\n"
-    one = change("a.py", "    total = a\n    log(total)\n", "call log with a", before, after)
-    assert fault(one, "    log(a)\n") == "no longer defines total, which the file still uses"
-    assert fault(change("a.py", one.old, "call log with a", before, "    return a\n"), "    log(a)\n") == ""
-
-
-def test_a_line_that_is_needed_is_not_left_out() -> None:
-    one = change("a.py", "import os\nimport re\n\nX = 1\n", "set X to 2", after="\nprint(os, re)\n")
-    assert "still needed: import re" in fault(one, "import os\n\nX = 2\n")
 
 
 def test_code_stays_where_the_instruction_is_about_comments() -> None:

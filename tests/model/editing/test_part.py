@@ -41,11 +41,6 @@ def test_a_region_within_a_line_is_refused() -> None:
         part_of("", "x = ", "a\n")
 
 
-def test_a_blank_region_is_refused() -> None:
-    with pytest.raises(RequestError, match="nothing to rewrite"):
-        part_of("a\n", "\n  \n")
-
-
 def test_a_region_of_too_many_lines_is_refused_with_the_limit() -> None:
     with pytest.raises(RequestError, match=f"5,001 lines; at most {MAX_LINES}"):
         part_of("", "x = 1\n" * 5000)

@@ -9,7 +9,7 @@ from tests.model.llama import shapes
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region, Snippet
-from lacuna_model.editing.part import MAX_TOKENS, EditedPart
+from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompts import LINES_BEFORE, window_layout
 from lacuna_model.engine import Engine
 from lacuna_model.llama.loading import LoadedLlama, load_llama
@@ -22,7 +22,7 @@ def prompt(text: str, region: Region, *changes: PastChange, snippets: tuple[Snip
     model, data = tiny_fim.loaded(), text.encode()
     part = EditedPart.of(data, region)
     asked = InfillRequest(text, (region,), path="/src/a.py", snippets=snippets)
-    layout = window_layout(model, part, data, part.narrowed(region), asked, changes)
+    layout = window_layout(model, part, asked, changes)
     assert layout.answering is not None
     ids = [*layout.segments[0][0:], layout.answering.after]
     tokens = [b"|" if i == model.fim.file_sep else model.tokenizer.token_bytes(i) for i in ids]
@@ -69,12 +69,6 @@ def test_lines_far_above_are_not_read() -> None:
     assert f"v{39 - LINES_BEFORE}\n" not in found
 
 
-def test_a_long_part_is_refused() -> None:
-    text = ("x" * 60 + "\n") * 200
-    with pytest.raises(RequestError, match=f"at most {MAX_TOKENS:,} are rewritten"):
-        prompt(text, Region(0, len(text)))
-
-
 @pytest.fixture
 def zeta(tmp_path: Path, cache: Path) -> LoadedLlama:
     """A random model with Seed-Coder's tokens, by its name Zeta 2.1."""
@@ -94,7 +88,7 @@ def test_zeta_reads_the_text_below_the_changes_and_the_marked_lines(zeta: Loaded
     region = Region(0, 18)
     part = EditedPart.of(TEXT.encode(), region)
     request = asked_of_zeta(TEXT, region, snippets=(Snippet("b.py", "help = 1\n"),))
-    layout = window_layout(zeta, part, TEXT.encode(), part.narrowed(region), request, [change])
+    layout = window_layout(zeta, part, request, [change])
     assert layout.answering is not None
     ids = [*layout.segments[0], layout.answering.after]
     names = zeta.tokenizer.vocabulary.tokens

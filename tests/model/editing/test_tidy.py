@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.editing.judge import Judged
-from lacuna_model.editing.lines import as_it_stood, hunks, joined
+from lacuna_model.editing.lines import hunks, joined
 from lacuna_model.editing.tidy import tidied
 
 from .test_judge import change, judged
@@ -12,11 +12,6 @@ from .test_judge import change, judged
 
 def first(path: str, old: str, instruction: str, answer: str, before: str = "", after: str = "") -> str:
     return next(iter(tidied(change(path, old, instruction, before, after), answer)))
-
-
-def test_lines_that_stay_keep_their_ends_and_blanks() -> None:
-    assert as_it_stood("a = 1  \r\nb = 2\r\nc = 3\n", "a = 1\nb = 20\nc = 3\n") == "a = 1  \r\nb = 20\r\nc = 3\n"
-    assert as_it_stood("a\r\nb", "a\nx\nb\n") == "a\r\nx\r\nb"
 
 
 @given(st.lists(st.sampled_from("abcd\n "), max_size=30), st.lists(st.sampled_from("abcd\n "), max_size=30))

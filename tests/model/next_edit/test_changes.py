@@ -1,5 +1,3 @@
-import pytest
-
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
@@ -22,17 +20,6 @@ def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
     assert nearest([], 4) is None
 
 
-def test_the_exchanges_are_those_of_whole_tokens() -> None:
-    old, new = "x = f(old_name, 1)\n", "x = f(new_name, 1, 2)\n"
-    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1))
-    texts = [
-        (change.old.texts[op.start : op.end], change.new.texts[op.new_start : op.new_end]) for op in change.exchanges
-    ]
-    assert texts == [(["old_name"], ["new_name"]), ([], [",", "2"])]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("  a\n", "    a\n"), ("x" * 3 + " y" * 500 + "\n", "z" * 3 + " y" * 500 + "\n")]
-)
-def test_blanks_alone_and_very_long_lines_are_no_exchange(old: str, new: str) -> None:
+def test_very_long_lines_are_no_exchange() -> None:
+    old, new = "x" * 3 + " y" * 500 + "\n", "z" * 3 + " y" * 500 + "\n"
     assert RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1)).exchanges == []

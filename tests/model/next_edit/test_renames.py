@@ -558,7 +558,7 @@ def test_a_name_in_a_string_or_a_comment_is_of_another_kind_than_the_code_beside
         "def g(total_sum):\n    # total_sum is known\n    print('total_sum', total_sum)\n"
     )
     change = renamed(text, "python", by=("total_sum", "amount"))
-    found = chosen(candidates(change, change.new), 0.2)
+    found = chosen(candidates(change, change.new), 0.1)
     rows = [(change.new.text.count("\n", 0, one.place.start), one.kind) for one in found]
     assert rows == [(1, "comment"), (2, "string"), (2, "code"), (3, "code")]
 

@@ -16,9 +16,8 @@ from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
 from training.base import Base, dense
-from training.examples import read
 from training.masks import targets, training
-from training.masks.targets import make
+from training.masks.targets import make, read
 from training.masks.training import plain_form
 from training.packages import CorpusError
 
@@ -57,7 +56,7 @@ def test_a_teacher_s_prompts_are_trained_on(gguf: Path, texts: Path, tmp_path: P
     options: dict[str, Any] = {"steps": 1, "device": "cpu", "threads": 1, "say": lambda line: None}
     found = training.train(gguf, texts, tmp_path / "out", teacher=tmp_path / "taught", **options)
     assert found.steps == 1
-    targets.write(tmp_path / "none", targets.Prompts())
+    targets.write(tmp_path / "none", [])
     with pytest.raises(CorpusError, match="has no prompts"):
         training.train(gguf, texts, tmp_path / "other", teacher=tmp_path / "none", **options)
 
@@ -84,7 +83,7 @@ def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatc
     base = Base(about.config, dense(form, about.config, torch.device("cpu"), torch.float32))
     drafting = load_fim(path, "tiny", drafts=True, threads=1)
     ids = drafting.tokenizer.encode(tiny.CODE)[:40]
-    wanted = read(drafting, ids).hidden.float()
+    wanted = read(drafting, ids)[0].float()
     alike = torch.nn.functional.cosine_similarity(base.read(torch.tensor([ids])).states[0], wanted, dim=-1)
     assert alike.min() > 0.98
     if wide:
