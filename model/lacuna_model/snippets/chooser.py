@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.core.background import Background
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.secrets import is_secret
 from lacuna_model.languages.registry import language_for
@@ -32,29 +33,31 @@ _FAR = 1_000
 
 
 class SnippetChooser:
-    """Chooses snippets for the documents of one workspace.
+    """Chooses snippets for the documents of one workspace, which is read by :meth:`refresh` or in the background.
 
-    The workspace is read in the background, unless ``background`` is false and :meth:`refresh` is called. Paths are
-    absolute or relative to the workspace. Files that the workspace's rules leave out are never quoted, open or not.
+    Paths are absolute or relative to the workspace. Files that its rules leave out are never quoted, open or not.
     """
 
-    def __init__(self, root: Path, *, background: bool = True) -> None:
+    def __init__(self, root: Path) -> None:
         self.index = WorkspaceIndex(root)
         self.packages = PackageIndex(self.index.root)
         # For a document: snippets, signatures, and their files as they were.
         self._selections: OrderedDict[str, tuple[Selection, Selection, dict[str, SnippetFile | None]]] = OrderedDict()
-        if background:
-            self.start()
+        self._background = Background("lacuna-snippets", self._follow)
 
     def start(self) -> None:
         """Read the workspace, and what it imports of packages, in the background."""
-        self.index.start()
+        self._background.start()
         self.packages.start()
 
     def close(self) -> None:
         """Stop the background work."""
-        self.index.stop()
+        self._background.stop()
         self.packages.stop()
+
+    def _follow(self) -> None:
+        for _ in self.index.follow(self._background.stopped):
+            pass
 
     def refresh(self) -> None:
         """Read the workspace now; for choosers without background work."""
@@ -63,10 +66,6 @@ class SnippetChooser:
     def forget(self, path: str) -> None:
         """Choose anew for a document, whatever was chosen before."""
         self._selections.pop(self.index.name(path), None)
-
-    def changed(self, path: str) -> None:
-        """Read a file that has changed on disk; without this call, the change is noticed half a minute later or so."""
-        self.index.changed(self.index.name(path))
 
     def choose(
         self,

@@ -115,7 +115,7 @@ def _kind(chooser: SnippetChooser, source: SnippetFile, imported: Import, use: r
 
 def read(project: str | Path) -> SnippetChooser:
     """What is known of a project."""
-    chooser = SnippetChooser(Path(project), background=False)
+    chooser = SnippetChooser(Path(project))
     chooser.refresh()
     return chooser
 

@@ -21,7 +21,7 @@ PIECES = PieceCounter()
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("lacuna_model.workspace.project.LOOK_S", 0.2)
+    monkeypatch.setattr("lacuna_model.snippets.index.LOOK_S", 0.2)
     return tmp_path / "cache"
 
 
@@ -108,12 +108,13 @@ def test_what_is_left_out_is_not_opened_when_it_changes(
         return read_within(root, file, limit)
 
     (root / ".gitignore").write_text("app.log\n")
-    project.read(PATIENCE)
+    project.follow()
+    until_followed(root, project)
     monkeypatch.setattr("lacuna_model.files.scanning.read_within", read)
     for name in (".env", "app.log", "new.py"):
         (root / name).write_text("value = total + 1\n")
-        project._look(str(root / name))
-    assert opened == ["new.py"]
+    until(lambda: "new.py" in known(project))
+    assert set(opened) == {"new.py"}
     assert follows(project, "value =").startswith(" total")
 
 
