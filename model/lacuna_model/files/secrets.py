@@ -75,9 +75,10 @@ def is_secret(path: str | os.PathLike[str]) -> bool:
 _BEGINNINGS = {
     "[A-Za-z0-9+/=_-]{20,}": "GOCSPX- ya29. dckr_pat_ dckr_oat_ sb_secret_ hvs. hvb. hvr. whsec_ sq0atp- sq0csp- "
     "sq0idp- glpat- glrt- gldt- glcbt- glptt- glft- glsoat- glagent- gloas- glimt- glffct-",
-    "[A-Za-z0-9+/=_-]{28,}": "1//0 HRKU- hf_ rnd_ aio_ CFPAT- figd_ gsk_ r8_ pplx- nvapi- xai- ntn_ ATBB AKID sntrys_ "
-    "sntryu_",
-    "[0-9a-fA-F]{32,}": "key- squ_ sqp_ sqa_ sbp_ lsv2_pt_ lsv2_sk_ shpat_ shpca_ shppa_ shpss_ shptka_ shpua_",
+    "[A-Za-z0-9+/=_-]{28,}": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ AIza 1//0 HRKU- hf_ rnd_ aio_ CFPAT- figd_ gsk_ r8_ "
+    "pplx- nvapi- xai- ntn_ pypi-AgE ATBB AKID glsa_ sntrys_ sntryu_",
+    "[0-9a-fA-F]{32,}": "doo_v1_ dop_v1_ dor_v1_ key- squ_ sqp_ sqa_ sbp_ lsv2_pt_ lsv2_sk_ shpat_ shpca_ shppa_ "
+    "shpss_ shptka_ shpua_",
 }
 # ... and words in lower case without one of which a rule finds nothing, and the rule.
 _OWN = (
