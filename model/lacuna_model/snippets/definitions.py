@@ -1,9 +1,9 @@
-"""Finds the definitions of a file with tree-sitter, and the names that the code around the cursor refers to."""
+"""Finds the definitions of a file with tree-sitter; the cursor, and the names that the code around it refers to."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Literal
 
@@ -11,6 +11,8 @@ from tree_sitter import Node, Query
 
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import matched
+from lacuna_model.snippets.format import plain
+from lacuna_model.snippets.imports import Import, imports
 
 Kind = Literal["function", "class", "value", "module"]
 KINDS: tuple[Kind, ...] = ("function", "class", "value", "module")
@@ -34,6 +36,8 @@ _CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
 # Rows above and below the cursor that are searched; nearer names have more weight.
 ROWS_ABOVE = 50
 ROWS_BELOW = 15
+# Rows that are read of a document at its beginning, and on each side of the cursor.
+_FAR = 1_000
 _HALF_WEIGHT_ROWS = 16
 # Names in strings and comments are no references.
 _HASH_TEXT = re.compile(r"(\"{3}|'{3}).*?(\1|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
@@ -178,6 +182,49 @@ def _query(language: Language) -> Query:
     folder = resources.files("lacuna_model.languages").joinpath("queries")
     text = "".join(folder.joinpath(f"{name}.scm").read_text("utf-8") for name in language.definitions)
     return Query(language.grammar(), text)
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where somebody types: behind ``head`` in ``row`` (from 0) of the file ``path``, whose rows are ``lines``."""
+
+    path: str
+    language: str
+    lines: list[str]
+    row: int
+    head: str
+
+    @classmethod
+    def at(cls, place: int, text: bytes, path: str, language: str) -> "Cursor":
+        """The cursor at an offset of a text.
+
+        Of a long text, rows that are far from both its beginning and the cursor are empty, and those far below are
+        left out: what is read does not grow with it.
+        """
+        above = plain(text[:place].decode(errors="ignore")).split("\n")
+        rows = plain(text.decode()).split("\n")
+        row = len(above) - 1
+        between = max(row - 2 * _FAR, 0)
+        near = [*rows[: min(row, _FAR)], *[""] * between, *rows[min(row, _FAR) + between : row + _FAR]]
+        return cls(path, language, near, row, above[-1])
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """The imports of the file."""
+        return imports("\n".join(filter(None, self.lines)), self.language)
+
+    @property
+    def view(self) -> list[str]:
+        """The rows that the model reads anyway, since they are near."""
+        return self.around(ROWS_ABOVE, ROWS_BELOW)
+
+    def around(self, above: int, below: int) -> list[str]:
+        """Some rows above, the cursor's and some below."""
+        return self.lines[max(0, self.row - above) : self.row + below + 1]
+
+    def typed(self, above: int) -> list[str]:
+        """Some rows above, and what stands before the cursor in its own."""
+        return [*self.lines[max(0, self.row - above) : self.row], self.head]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from tests.model import tiny
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import read_source
 from lacuna_model.snippets import index
-from lacuna_model.snippets.chooser import SnippetChooser, _rows
+from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.definitions import Cursor
 from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer
 
@@ -285,12 +286,12 @@ def test_in_a_long_file_the_rows_that_are_read_have_their_numbers(newline: str) 
     text = newline.join(lines).encode()
     for number in (0, 3, 5_000, 12_345, 19_999):
         at = text.index(f"row {number} ".encode()) + 4
-        rows, row, head = _rows(text, at)
-        assert (row, head) == (number, "row ")
+        cursor = Cursor.at(at, text, "a.py", "python")
+        assert (cursor.row, cursor.head) == (number, "row ")
         near = range(max(number - 60, 0), min(number + 20, len(lines)))
-        assert [rows[one] for one in near] == [lines[one] for one in near]
-        assert rows[:100] == lines[:100]
-        assert sum(map(bool, rows)) < 4_000
+        assert [cursor.lines[one] for one in near] == [lines[one] for one in near]
+        assert cursor.lines[:100] == lines[:100]
+        assert sum(map(bool, cursor.lines)) < 4_000
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.definitions import Cursor
 from lacuna_model.snippets.format import PieceCounter
-from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.signatures import SHARE, Signatures, fitting
 from lacuna_model.snippets.sources import Sources
@@ -42,10 +42,7 @@ def packages(tmp_path: Path) -> PackageIndex:
 def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
     sources = Sources()
     sources.put("shop.py", "class Till:\n    def pay(self, amount, *, tip=0):\n        return amount\n")
-    lines = text.split("\n")
-    return Signatures(
-        packages, sources, imports(text, "python"), lines, len(lines) - 1, lines[-1], "main.py", "python"
-    ).candidates()
+    return Signatures(packages, sources, Cursor.at(len(text), text.encode(), "main.py", "python")).candidates()
 
 
 @pytest.mark.parametrize(
@@ -101,8 +98,8 @@ def test_types_of_scripts_are_not_offered_as_values_behind_a_dot(packages: Packa
     (folder / "glue.d.ts").write_text(
         "export interface Pasted { a: string; }\nexport declare function paste(a: string): Pasted;\n"
     )
-    lines = ["import * as glue from 'glue';", "const a = glue."]
-    imported = imports("\n".join(lines), "typescript")
-    (snippet,) = Signatures(packages, Sources(), imported, lines, 1, lines[1], "main.ts", "typescript").candidates()
+    text = "import * as glue from 'glue';\nconst a = glue."
+    cursor = Cursor.at(len(text), text.encode(), "main.ts", "typescript")
+    (snippet,) = Signatures(packages, Sources(), cursor).candidates()
     assert snippet.path == "glue/glue.d.ts"
     assert snippet.text == "function paste(a: string): Pasted\n"
