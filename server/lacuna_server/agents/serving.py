@@ -20,7 +20,6 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_model.commands.program import documented
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.text.lines import well_formed
 from lacuna_server.agents.tools import Outcome, Tools
@@ -56,7 +55,6 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
 
     @made.tool()
-    @documented
     async def fill_gaps(
         path: PathText,
         at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
@@ -67,7 +65,6 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(partial(tools.fill_gaps, path, at, version=version, apply=apply))
 
     @made.tool()
-    @documented
     async def edit(
         path: PathText,
         instruction: str,
@@ -84,7 +81,6 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(call)
 
     @made.tool()
-    @documented
     async def refactor_preview(
         pattern: Annotated[str, Field(description="Code to find, with $NAME and $$$NAMES as metavariables.")],
         template: Annotated[str, Field(description="The new code; the model fills each <<fill>>.")] = "",
@@ -97,13 +93,11 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(call)
 
     @made.tool()
-    @documented
     async def refactor_apply(plan: Annotated[str, Field(description="From refactor_preview.")]) -> dict[str, Any]:
         """Write a previewed refactor: all its files, or none if one has changed meanwhile."""
         return await run(partial(tools.refactor_apply, plan))
 
     @made.tool()
-    @documented
     async def syntax_errors(path: PathText, lines: Lines, text: str, version: Version = "") -> dict[str, Any]:
         """Say which syntax errors a text would add in place of these lines."""
         return await run(partial(tools.syntax_errors, path, lines, text, version=version))
