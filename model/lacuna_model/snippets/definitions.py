@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import Literal
@@ -67,7 +67,10 @@ class Definition:
 
 @dataclass(slots=True)
 class _Found:
-    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``."""
+    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``.
+
+    ``members`` are the definitions directly in it, and ``parent`` is as in a definition.
+    """
 
     name: str
     kind: Kind
@@ -76,6 +79,8 @@ class _Found:
     row: int
     signature: int
     last: int
+    parent: int = -1
+    members: list["_Found"] = field(default_factory=list)
 
 
 def definitions(text: str, language: Language) -> tuple[Definition, ...]:
@@ -89,23 +94,21 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
     found, documentation = _find(text.encode(), language)
     found.sort(key=lambda one: (one.span[0], -one.span[1]))
     outer: list[_Found] = []
-    inner: dict[int, list[_Found]] = {}
-    named: list[tuple[_Found, int]] = []
+    named: list[_Found] = []
     for one in found:
         while outer and outer[-1].span[1] <= one.span[0]:
             outer.pop()
         if any(other.kind not in _OPEN for other in outer):
             continue
         if outer:
-            inner.setdefault(id(outer[-1]), []).append(one)
-        named.append((one, outer[-1].row if outer and outer[-1].kind == "class" else -1))
+            outer[-1].members.append(one)
+            one.parent = outer[-1].row if outer[-1].kind == "class" else -1
+        named.append(one)
         outer.append(one)
     hidden = {row for first, last in documentation for row in range(first + _DOCUMENTATION_ROWS, last + 1)}
     return tuple(
-        Definition(
-            one.name, one.kind, one.row, _quoted(one, inner.get(id(one), ()), hidden, lines), parent, _signature(one)
-        )
-        for one, parent in named
+        Definition(one.name, one.kind, one.row, _quoted(one, hidden, lines), one.parent, _signature(one))
+        for one in named
     )
 
 
@@ -127,10 +130,10 @@ def _signature(one: _Found) -> tuple[int, ...]:
     return tuple(range(one.row, max(min(last, one.row + _SIGNATURE_ROWS - 1), one.row) + 1))
 
 
-def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
+def _quoted(one: _Found, hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
     """The rows that quote a definition; for a class its own rows and its members' signatures."""
     left_out = set(hidden)
-    for member in members:
+    for member in one.members:
         constructor = member.name in _CONSTRUCTORS or member.name == one.name
         signature = member.signature + (_CONSTRUCTOR_ROWS if constructor else 0)
         left_out.update(range(signature + 1, member.last + 1))

@@ -113,7 +113,7 @@ class WorkspaceIndex:
         """
         rules = ignore.stamps(self.root)
         yield from self._scan(stopped.is_set)
-        self._is_asked = True  # nobody has told what has changed since the reading began
+        self._is_asked, self._scanned_at = True, float("-inf")  # nobody has told what changed while it was read
         for told in self._told(stopped):
             if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in told:
                 return
