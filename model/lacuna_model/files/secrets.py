@@ -248,7 +248,8 @@ def holds_credential(text: str) -> bool:
         return True
     if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
         return True
-    if any(_named(text, m) and _is_password(m[1]) for m in _QUOTED.finditer(text)):
+    named = (m[1] for m in _QUOTED.finditer(text) if _NAMED.search(text, max(0, m.start() - 40), m.start()))
+    if any(map(_is_password, named)):
         return True
     return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
 
@@ -262,14 +263,9 @@ def _is_random(text: str) -> bool:
     """Whether a value looks random, by its entropy: letters and digits, or hexadecimal (at most 4 bits per digit)."""
     if _UUID.fullmatch(text):
         return True
-    if _is_hex(text):
+    if _HEX.fullmatch(text) and any(map(str.isdigit, text)) and any(map(str.isalpha, text)):
         return entropy(text) > _ENTROPY_HEX
     return (_mixed(text) or _LOW_OR_HIGH.fullmatch(text) is not None) and entropy(text) > _ENTROPY_ASSIGNED
-
-
-def _is_hex(text: str) -> bool:
-    """Whether a value is a long hexadecimal number, with digits and letters."""
-    return _HEX.fullmatch(text) is not None and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
 def _is_password(text: str) -> bool:
@@ -280,11 +276,6 @@ def _is_password(text: str) -> bool:
         return True
     kinds = (str.isalpha, str.isdigit, lambda character: character in "!@#%^&*~")
     return all(any(map(kind, text)) for kind in kinds)
-
-
-def _named(text: str, value: re.Match[str]) -> bool:
-    """Whether a quoted value is assigned to a name that suggests a secret."""
-    return _NAMED.search(text[max(0, value.start() - 40) : value.start()]) is not None
 
 
 def _mixed(text: str) -> bool:

@@ -106,17 +106,20 @@ class Project:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
         stopped, is_behind = self._background.stopped, True
         self._load()
+        if self._files is not None:  # what is gone or left out by now is dropped before the sources are read
+            self._refresh(stopped.is_set)
         for changes in self.snippets.index.follow(stopped):
-            for name, text in changes.items() if self._is_indexed else ():
-                if text is None:
-                    self._index.remove(name)
-                else:
-                    self._index.update(name, self._tokenizer.encode(text))
             if is_behind or self._index.num_changed > MERGE_TOKENS:
                 self._refresh(stopped.is_set)
                 is_behind = False
                 for name in self._index.names - self.snippets.index.sources.files.keys():
                     self._index.remove(name)  # it is told once the sources have it, too
+                continue
+            for name, text in changes.items():
+                if text is None:
+                    self._index.remove(name)
+                else:
+                    self._index.update(name, self._tokenizer.encode(text))
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""

@@ -167,7 +167,8 @@ class Environment:
                 libraries = [venv / "Lib", *(venv / "lib" / one for one in _listed(venv / "lib", _PYTHON_LIBRARY))]
                 sites = [library / "site-packages" for library in libraries]
                 self.watch(*sites)
-                found += [site for site in sites if _is_own_folder(venv, site)]
+                real = os.path.realpath(venv)
+                found += [site for site in sites if site.is_dir() and Path(os.path.realpath(site)).is_relative_to(real)]
         library = sysconfig.get_path("stdlib")
         return [*found, Path(library)] if library else found
 
@@ -264,10 +265,6 @@ def _inside(root: Path, file: Path) -> Path | None:
         return root / real.relative_to(top) if real.is_file() and real.is_relative_to(top) else None
     except (OSError, ValueError):
         return None
-
-
-def _is_own_folder(venv: Path, site: Path) -> bool:
-    return site.is_dir() and Path(os.path.realpath(site)).is_relative_to(os.path.realpath(venv))
 
 
 def _go_package(root: Path, inner: str, module: str) -> Module | None:
