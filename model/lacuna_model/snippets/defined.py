@@ -51,7 +51,7 @@ class Definitions:
         for use in references(lines, row, self._language):
             yield from self._outlines(use)
             for source, one, sure in self._meant(use):
-                if self._in_view(source, one):
+                if source.path == self._path and source.lines[one.row] in self._view:  # the model reads it anyway
                     continue
                 reason = f"defines `{one.name}`, used at line {use.row + 1}"
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
@@ -133,10 +133,6 @@ class Definitions:
         source = self._sources.files.get(path)
         other = source.language if source else ""
         return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
-
-    def _in_view(self, source: SnippetFile, one: Definition) -> bool:
-        """Whether the model reads the definition anyway, since it is near the cursor."""
-        return source.path == self._path and source.lines[one.row] in self._view
 
 
 def _public(source: SnippetFile, name: str) -> list[Definition]:

@@ -186,19 +186,14 @@ class Environment:
         if module.startswith("node:"):
             package = typed = "@types/node"
             inner = module.removeprefix("node:")
-        for modules in self._node_modules(folder):
+        places = (place / "node_modules" for place in self._above(folder))
+        for modules in (one for one in places if one.is_dir() and not one.is_symlink()):
             for name in (typed, package):  # types of their own are in few packages that have others, too
                 if (manifest := _manifest(modules, modules / name)) is not None:
                     for entry in manifest.entries(inner):
                         yield from _script_files(modules, modules / name / entry)
         if ":" not in module:
             yield from self._script(f"node:{module}", folder, None)
-
-    def _node_modules(self, folder: str) -> Iterator[Path]:
-        """The folders of packages that a file in a folder of the workspace sees."""
-        for parent in self._above(folder):
-            if (parent / "node_modules").is_dir() and not (parent / "node_modules").is_symlink():
-                yield parent / "node_modules"
 
     def _above(self, folder: str) -> Iterator[Path]:
         """A folder of the workspace, and those around it up to the root."""
