@@ -11,7 +11,7 @@ from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.secrets import is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
-from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, Cursor
+from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, CursorRows
 from lacuna_model.snippets.format import Splitter, counter, diagnostics_snippet, words
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.packages.index import PackageIndex
@@ -87,14 +87,16 @@ class SnippetChooser:
             return ()
         self.index.touch()
         known = language_for(name, language)
-        cursor, count = Cursor.at(at, text.encode(), name, known.name if known else ""), counter(tokenizer)
+        cursor, count = CursorRows.at(at, text.encode(), name, known.name if known else ""), counter(tokenizer)
         share = budget // _DIAGNOSTICS_SHARE
         reported = diagnostics_snippet(diagnostics, name, cursor.language, cursor.row, lambda one: count(one) <= share)
         around = "\n".join(cursor.view)
         budget -= share
         files = self.index.sources.files.copy()  # another thread may change them while snippets are chosen
         old, signed = self._still_there(name, files)
-        signed = select(signed, (*signatures, *self._signatures(cursor)), cursor.row, around, count, budget // SHARE)
+        is_known = cursor.language in self.packages.languages and self.index.admits(name)
+        own = Signatures(self.packages, self.index.sources, cursor).candidates() if is_known else ()
+        signed = select(signed, (*signatures, *own), cursor.row, around, count, budget // SHARE)
         left = budget - sum(map(count, signed.snippets))
         found = (*Definitions(self.index.sources, cursor).candidates(), *self._similar(cursor))
         selection = select(old, found, cursor.row, around, count, left)
@@ -119,7 +121,7 @@ class SnippetChooser:
             "no similar code that fits in the budget"
         )
 
-    def _similar(self, cursor: Cursor) -> Iterator[Snippet]:
+    def _similar(self, cursor: CursorRows) -> Iterator[Snippet]:
         """Similar code, without chunks of the document itself that the model reads anyway."""
         query = words("\n".join(cursor.around(_QUERY_ABOVE, _QUERY_BELOW)))
         for chunk, score in self.index.similar.nearest(query, _NUM_SIMILAR):
@@ -134,10 +136,6 @@ class SnippetChooser:
             shared = [f"`{word}`" for word in dict.fromkeys(reversed(query)) if word in there and len(word) > 2]
             reason = f"similar to the code around line {cursor.row + 1}: {', '.join(shared[:3])}"
             yield Snippet(chunk.path, chunk.text, reason, score * _SIMILAR_SCORE)
-
-    def _signatures(self, cursor: Cursor) -> Iterator[Snippet]:
-        if cursor.language in self.packages.languages and self.index.admits(cursor.path):
-            yield from Signatures(self.packages, self.index.sources, cursor).candidates()
 
     def _still_there(self, name: str, now: Mapping[str, SnippetFile]) -> tuple[Selection, Selection]:
         """The last selections for a document, without snippets of other files that have changed."""

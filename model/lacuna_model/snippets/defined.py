@@ -9,7 +9,7 @@ from lacuna_model.core.params import Snippet
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import admits, read_source
 from lacuna_model.languages.registry import language_for
-from lacuna_model.snippets.definitions import Cursor, Definition, Reference, outline, quote, references
+from lacuna_model.snippets.definitions import CursorRows, Definition, Reference, outline, quote, references
 from lacuna_model.snippets.format import Splitter, counter
 from lacuna_model.snippets.imports import Import, module_file, module_files, module_of
 from lacuna_model.snippets.selection import Selection, select
@@ -38,7 +38,7 @@ _WORD = re.compile(r"\w+")
 class Definitions:
     """Finds the definitions for a cursor."""
 
-    def __init__(self, sources: Sources, cursor: Cursor) -> None:
+    def __init__(self, sources: Sources, cursor: CursorRows) -> None:
         self._sources, self._cursor = sources, cursor
         self._path, self._language = cursor.path, cursor.language
         self._view = frozenset(cursor.view)
@@ -163,7 +163,7 @@ def beside(
     for name in _named(root, text, path.name):
         if admits(root, root / name) and (content := read_source(root, root / name)) is not None:
             sources.put(name, content)
-    cursor = Cursor.at(at, text.encode(), path.name, known.name)
+    cursor = CursorRows.at(at, text.encode(), path.name, known.name)
     found = Definitions(sources, cursor).candidates()
     return select(Selection(), found, cursor.row, "\n".join(cursor.view), counter(tokenizer), budget).snippets
 

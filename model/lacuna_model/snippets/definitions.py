@@ -188,7 +188,7 @@ def _query(language: Language) -> Query:
 
 
 @dataclass(frozen=True)
-class Cursor:
+class CursorRows:
     """Where somebody types: behind ``head`` in ``row`` (from 0) of the file ``path``, whose rows are ``lines``."""
 
     path: str
@@ -198,7 +198,7 @@ class Cursor:
     head: str
 
     @classmethod
-    def at(cls, place: int, text: bytes, path: str, language: str) -> "Cursor":
+    def at(cls, place: int, text: bytes, path: str, language: str) -> "CursorRows":
         """The cursor at an offset of a text.
 
         Of a long text, rows that are far from both its beginning and the cursor are empty, and those far below are

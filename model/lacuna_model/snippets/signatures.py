@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.secrets import holds_credential
-from lacuna_model.snippets.definitions import Cursor, Reference, outline, references
+from lacuna_model.snippets.definitions import CursorRows, Reference, outline, references
 from lacuna_model.snippets.format import Splitter, counter, words
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
@@ -48,7 +48,7 @@ class _Signed:
 class Signatures:
     """Finds the signatures for a cursor."""
 
-    def __init__(self, packages: PackageIndex, sources: Sources, cursor: Cursor) -> None:
+    def __init__(self, packages: PackageIndex, sources: Sources, cursor: CursorRows) -> None:
         self._packages, self._sources, self._cursor = packages, sources, cursor
         self._language, self._folder = cursor.language, posixpath.dirname(cursor.path)
 

@@ -12,7 +12,7 @@ from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import read_source
 from lacuna_model.snippets import index
 from lacuna_model.snippets.chooser import SnippetChooser
-from lacuna_model.snippets.definitions import Cursor
+from lacuna_model.snippets.definitions import CursorRows
 from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer
 
@@ -286,7 +286,7 @@ def test_in_a_long_file_the_rows_that_are_read_have_their_numbers(newline: str) 
     text = newline.join(lines).encode()
     for number in (0, 3, 5_000, 12_345, 19_999):
         at = text.index(f"row {number} ".encode()) + 4
-        cursor = Cursor.at(at, text, "a.py", "python")
+        cursor = CursorRows.at(at, text, "a.py", "python")
         assert (cursor.row, cursor.head) == (number, "row ")
         near = range(max(number - 60, 0), min(number + 20, len(lines)))
         assert [cursor.lines[one] for one in near] == [lines[one] for one in near]

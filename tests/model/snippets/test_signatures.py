@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.snippets.definitions import Cursor
+from lacuna_model.snippets.definitions import CursorRows
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.signatures import SHARE, Signatures, fitting
@@ -42,7 +42,7 @@ def packages(tmp_path: Path) -> PackageIndex:
 def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
     sources = Sources()
     sources.put("shop.py", "class Till:\n    def pay(self, amount, *, tip=0):\n        return amount\n")
-    return Signatures(packages, sources, Cursor.at(len(text), text.encode(), "main.py", "python")).candidates()
+    return Signatures(packages, sources, CursorRows.at(len(text), text.encode(), "main.py", "python")).candidates()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_types_of_scripts_are_not_offered_as_values_behind_a_dot(packages: Packa
         "export interface Pasted { a: string; }\nexport declare function paste(a: string): Pasted;\n"
     )
     text = "import * as glue from 'glue';\nconst a = glue."
-    cursor = Cursor.at(len(text), text.encode(), "main.ts", "typescript")
+    cursor = CursorRows.at(len(text), text.encode(), "main.ts", "typescript")
     (snippet,) = Signatures(packages, Sources(), cursor).candidates()
     assert snippet.path == "glue/glue.d.ts"
     assert snippet.text == "function paste(a: string): Pasted\n"
