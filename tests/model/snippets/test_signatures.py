@@ -68,11 +68,6 @@ def test_the_signatures_of_what_the_last_lines_name(packages: PackageIndex, type
     assert {one.path for one in snippets} <= {"paper.pyi", "shop.py"}
 
 
-def test_a_reason_says_of_what_a_signature_is(packages: PackageIndex) -> None:
-    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    c = 3\n    glue(")
-    assert snippet == Snippet("paper.pyi", "def glue(a, b)\n", "how to use `glue`, at line 11", 1.0)
-
-
 def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
     told = [Snippet("main.py", f"glue{number}(a, b)\n") for number in range(100)]
     taken = fitting(told, PieceCounter(), 40 * SHARE)
