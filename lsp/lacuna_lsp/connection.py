@@ -381,6 +381,7 @@ class ClientWorkspaces:
 
         if folder not in self._choosers:
             self._choosers[folder] = SnippetChooser(Path(folder))
+            self._choosers[folder].start()
         return self._choosers[folder]
 
     def _close(self) -> None:

@@ -1,14 +1,11 @@
 """A command line: its commands, their help, options that several share, and errors: one line and an exit code each."""
 
-import ast
-import inspect
 import os
 import sys
-import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperOption
@@ -16,21 +13,6 @@ from typer.core import TyperArgument, TyperOption
 from lacuna_model.commands import output
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.text.lines import well_formed
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def documented(function: F) -> F:
-    """Returns a function with its docstring, read from its source where Python dropped it."""
-    if function.__doc__ is None:
-        try:
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-        except (OSError, SyntaxError, ValueError):  # no source is installed
-            return function
-        assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
-        function.__doc__ = ast.get_docstring(definition)
-    return function
-
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -74,7 +56,6 @@ class Program:
                 else:
                     made.command(name, rich_help_panel=heading)(getattr(found, name.replace("-", "_")))
         made.callback()(_options)
-        _document(made)
         return made
 
     def main(self, arguments: list[str] | None = None) -> NoReturn:
@@ -129,16 +110,6 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
 TyperOption._get_number_range_help_str = lambda self: None  # type: ignore[method-assign]
-
-
-def _document(app: typer.Typer) -> None:
-    """Gives all commands their help."""
-    for command in (*app.registered_commands, app.registered_callback):
-        if command is not None and command.callback is not None:
-            documented(command.callback)
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            _document(group.typer_instance)
 
 
 def _print_version(wanted: bool) -> None:

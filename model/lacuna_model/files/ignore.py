@@ -7,9 +7,16 @@ from pathlib import Path
 
 from lacuna_model.files.opening import find_repository, read_within
 
-_STAR, _SLASH = "any characters", "/"
+# Within the expression of a line, whose characters are in Latin-1.
+_STAR, _SLASH = "\ue000", "\ue001"
 _NEVER = "(?!)"
 _ANY_FOLDERS = r"(?:[^/]++/)*?"
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>\]?+(?:\[:\w*:\]|\\.|[^]\\])*+)\]"
+    r"|(?P<broken>[\\\[])|(?P<wild>[*?])|(?P<own>.)",
+    re.DOTALL,
+)
+_MEMBER = re.compile(r"\[:(?P<of>\w*):\]|\\?(?P<first>.)(?:-(?!\Z)\\?(?P<last>.))?", re.DOTALL)
 # The classes of POSIX, as git knows them, in ASCII.
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9",
@@ -18,76 +25,35 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def _without_blanks(line: str) -> str:
-    """Return a line without the blanks at its end, except one that a backslash precedes."""
-    bare = line.rstrip(" ")
-    escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
-    return line[: len(bare) + 1] if escaped else bare
-
-
-def _tokens(line: str) -> list[str] | None:
-    """Split a line into tokens; None if it is no pattern.
-
-    A token is one character that stands for itself (a slash too), ``_STAR``, or a regular expression of several
-    characters that matches one.
-    """
-    found: list[str] = []
-    at = 0
-    while at < len(line):
-        character = line[at]
-        at += 1
-        if character == "[":
-            bracket = _bracket(line, at)
-            if bracket is None:
-                return None
-            token, at = bracket
-            found.append(token)
-        elif character == "\\":
-            if at == len(line):
-                return None
-            found.append(line[at])
-            at += 1
-        else:
-            found.append({"?": "[^/]", "*": _STAR}.get(character, character))
-    return found
-
-
-def _bracket(line: str, at: int) -> tuple[str, int] | None:
-    """Return the expression of a bracket whose inner part begins at an offset, and its end; None if it does not end."""
-    negated = line[at : at + 1] in ("!", "^")
-    begin = inner = at + negated
-    parts: list[str] = []
-    while inner == begin or line[inner : inner + 1] != "]":
-        if line.startswith("[:", inner):
-            name, closed, _ = line[inner + 2 :].partition(":]")
-            if not closed or name not in _CLASSES:
-                return None
-            parts.append(_CLASSES[name])
-            inner += len(name) + 4
-            continue
-        start, inner = _member(line, inner)
-        end = start
-        if line[inner : inner + 1] == "-" and line[inner + 1 : inner + 2] not in ("]", ""):
-            end, inner = _member(line, inner + 1)
-        if not start or not end:
-            return None
-        if start <= end:
-            parts.append(f"{re.escape(start)}-{re.escape(end)}")
+def _bracket(token: re.Match[str]) -> str:
+    """The regular expression of a bracket, which matches nothing if it names an unknown class."""
+    parts = list[str]()
+    for member in _MEMBER.finditer(token["members"]):
+        if member["of"] is not None:
+            if member["of"] not in _CLASSES:
+                return _NEVER
+            parts.append(_CLASSES[member["of"]])
+        elif member["first"] <= (last := member["last"] or member["first"]):
+            parts.append(f"{re.escape(member['first'])}-{re.escape(last)}")
     if not parts:
-        return ("[^/]" if negated else _NEVER), inner + 1
-    return f"(?!/)[{'^' if negated else ''}{''.join(parts)}]", inner + 1
+        return "[^/]" if token["negated"] else _NEVER
+    return f"(?!/)[{'^' if token['negated'] else ''}{''.join(parts)}]"
 
 
-def _member(line: str, at: int) -> tuple[str, int]:
-    """Return a character of a bracket, "" at the end of the line, and the offset behind it."""
-    at += line[at : at + 1] == "\\"
-    return line[at : at + 1], at + 1
+def _one(token: re.Match[str]) -> str:
+    """The regular expression of a token, a mark for a slash and a star."""
+    if token["members"] is not None:
+        return _bracket(token)
+    if token["wild"]:
+        return _STAR if token["wild"] == "*" else "[^/]"
+    character = token["escaped"] or token["own"]
+    return _SLASH if character == "/" else re.escape(character)
 
 
-def _path(tokens: list[str]) -> str:
-    """Return the regular expression of a path: runs of names, with any folders between them."""
-    names = _split(tokens, _SLASH)
-    if [] in names:
+def _path(expression: str) -> str:
+    """The regular expression of a path: runs of names, with any folders between them."""
+    names = expression.split(_SLASH)
+    if "" in names:
         return _NEVER
     runs: list[list[str]] = [[]]
     for own in names:
@@ -103,23 +69,13 @@ def _path(tokens: list[str]) -> str:
     return f"{head}{inner}{_ANY_FOLDERS + others[-1] if others[-1] else '.+'}"
 
 
-def _name(tokens: list[str]) -> str:
-    """Return the regular expression of one name."""
-    first, *others = ["".join(re.escape(one) if len(one) == 1 else one for one in own) for own in _split(tokens, _STAR)]
+def _name(expression: str) -> str:
+    """The regular expression of one name."""
+    first, *others = expression.split(_STAR)
     if not others:
         return first
     inner = "".join(f"(?>[^/]*?{part})" for part in others[:-1] if part)
     return f"{first}{inner}[^/]*{others[-1]}"
-
-
-def _split(tokens: list[str], at: str) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for token in tokens:
-        if token == at:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return found
 
 
 # Later ones outrank earlier ones of the same folder, and all of them the repository's own file. A `.lacunaignore` with
@@ -188,22 +144,27 @@ class IgnoreRules:
 
         Comments, and what git takes for no pattern, name nothing.
         """
-        line = _without_blanks(line)
+        bare = line.rstrip(" ")
+        is_blank_escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
+        line = line[: len(bare) + is_blank_escaped]
         path = line.removeprefix("!")
-        folders = path.endswith(_SLASH)
-        path = path.removesuffix(_SLASH)
-        anchored = _SLASH in path  # within a bracket, too
-        is_pattern = self._cost <= MAX_COST and not line.startswith("#")
-        if not is_pattern or not (tokens := _tokens(path.removeprefix(_SLASH))):
+        folders = path.endswith("/")
+        path = path.removesuffix("/")
+        anchored = "/" in path  # within a bracket, too
+        if self._cost > MAX_COST or line.startswith("#"):
+            return
+        tokens = list(_TOKEN.finditer(path.removeprefix("/")))
+        if not tokens or any(token["broken"] for token in tokens):
             return
         verdict = (number, not line.startswith("!"))
-        if all(len(token) == 1 for token in tokens):
+        if all(token["escaped"] or token["own"] for token in tokens):
             known = self._paths if anchored else self._names
-            known["".join(tokens) + _SLASH * folders] = verdict
+            known["".join(token["escaped"] or token["own"] for token in tokens) + "/" * folders] = verdict
             return
         self._cost += len(line) + COST_OF_A_LINE
         if self._cost <= MAX_COST:
-            self._patterns.append((re.compile(_path(tokens), re.DOTALL), anchored, folders, verdict))
+            expression = _path("".join(map(_one, tokens)))
+            self._patterns.append((re.compile(expression, re.DOTALL), anchored, folders, verdict))
 
     def _verdict(self, path: str) -> Verdict:
         """The last line that names this very path, given inside the folder; a number below 0 if there is none."""

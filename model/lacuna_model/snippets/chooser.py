@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.core.background import Background
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.secrets import is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
-from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW
-from lacuna_model.snippets.format import Splitter, counter, diagnostics_snippet, plain, words
-from lacuna_model.snippets.imports import Import
+from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, CursorRows
+from lacuna_model.snippets.format import Splitter, counter, diagnostics_snippet, words
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.selection import Selection, select
@@ -27,34 +27,34 @@ _SIMILAR_SCORE = 0.9
 # Diagnostics change often and come last; they have a share of the budget of their own: one part in so many.
 _DIAGNOSTICS_SHARE = 8
 _MAX_DOCUMENTS = 32
-# Rows that are read of a document at its beginning, and on each side of the cursor.
-_FAR = 1_000
 
 
 class SnippetChooser:
-    """Chooses snippets for the documents of one workspace.
+    """Chooses snippets for the documents of one workspace, which is read by :meth:`refresh` or in the background.
 
-    The workspace is read in the background, unless ``background`` is false and :meth:`refresh` is called. Paths are
-    absolute or relative to the workspace. Files that the workspace's rules leave out are never quoted, open or not.
+    Paths are absolute or relative to the workspace. Files that its rules leave out are never quoted, open or not.
     """
 
-    def __init__(self, root: Path, *, background: bool = True) -> None:
+    def __init__(self, root: Path) -> None:
         self.index = WorkspaceIndex(root)
         self.packages = PackageIndex(self.index.root)
         # For a document: snippets, signatures, and their files as they were.
         self._selections: OrderedDict[str, tuple[Selection, Selection, dict[str, SnippetFile | None]]] = OrderedDict()
-        if background:
-            self.start()
+        self._background = Background("lacuna-snippets", self._follow)
 
     def start(self) -> None:
         """Read the workspace, and what it imports of packages, in the background."""
-        self.index.start()
+        self._background.start()
         self.packages.start()
 
     def close(self) -> None:
         """Stop the background work."""
-        self.index.stop()
+        self._background.stop()
         self.packages.stop()
+
+    def _follow(self) -> None:
+        for _ in self.index.follow(self._background.stopped):
+            pass
 
     def refresh(self) -> None:
         """Read the workspace now; for choosers without background work."""
@@ -63,10 +63,6 @@ class SnippetChooser:
     def forget(self, path: str) -> None:
         """Choose anew for a document, whatever was chosen before."""
         self._selections.pop(self.index.name(path), None)
-
-    def changed(self, path: str) -> None:
-        """Read a file that has changed on disk; without this call, the change is noticed half a minute later or so."""
-        self.index.changed(self.index.name(path))
 
     def choose(
         self,
@@ -91,22 +87,19 @@ class SnippetChooser:
             return ()
         self.index.touch()
         known = language_for(name, language)
-        language = known.name if known else ""
-        lines, row, head = _rows(text.encode(), at)
-
-        count = counter(tokenizer)
-        reported = diagnostics_snippet(
-            diagnostics, name, language, row, lambda one: count(one) <= budget // _DIAGNOSTICS_SHARE
-        )
-        around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
-        budget -= budget // _DIAGNOSTICS_SHARE
+        cursor, count = CursorRows.at(at, text.encode(), name, known.name if known else ""), counter(tokenizer)
+        share = budget // _DIAGNOSTICS_SHARE
+        reported = diagnostics_snippet(diagnostics, name, cursor.language, cursor.row, lambda one: count(one) <= share)
+        around = "\n".join(cursor.view)
+        budget -= share
         files = self.index.sources.files.copy()  # another thread may change them while snippets are chosen
         old, signed = self._still_there(name, files)
-        definitions = Definitions(self.index.sources, lines, row, name, language)
-        found = self._candidates(definitions, lines, row, name)
-        own = self._signatures(definitions.imports, head, lines, row, name, language)
-        signed = select(signed, (*signatures, *own), row, around, count, budget // SHARE)
-        selection = select(old, found, row, around, count, budget - sum(map(count, signed.snippets)))
+        is_known = cursor.language in self.packages.languages and self.index.admits(name)
+        own = Signatures(self.packages, self.index.sources, cursor).candidates() if is_known else ()
+        signed = select(signed, (*signatures, *own), cursor.row, around, count, budget // SHARE)
+        left = budget - sum(map(count, signed.snippets))
+        found = (*Definitions(self.index.sources, cursor).candidates(), *self._similar(cursor))
+        selection = select(old, found, cursor.row, around, count, left)
         chosen = (*selection.snippets, *signed.snippets)
         self._selections[name] = selection, signed, {one.path: files.get(one.path) for one in chosen}
         self._selections.move_to_end(name)
@@ -128,34 +121,21 @@ class SnippetChooser:
             "no similar code that fits in the budget"
         )
 
-    def _candidates(self, definitions: Definitions, lines: list[str], row: int, path: str) -> Iterator[Snippet]:
-        query = words("\n".join(lines[max(0, row - _QUERY_ABOVE) : row + _QUERY_BELOW + 1]))
-        yield from definitions.candidates()
-        yield from self._similar(lines, row, path, query)
-
-    def _similar(self, lines: list[str], row: int, path: str, query: list[str]) -> Iterator[Snippet]:
+    def _similar(self, cursor: CursorRows) -> Iterator[Snippet]:
         """Similar code, without chunks of the document itself that the model reads anyway."""
+        query = words("\n".join(cursor.around(_QUERY_ABOVE, _QUERY_BELOW)))
         for chunk, score in self.index.similar.nearest(query, _NUM_SIMILAR):
             source = self.index.sources.files.get(chunk.path)
             if (
                 source is None
                 or chunk.lines != source.lines
-                or (chunk.path == path and abs(chunk.first - row) < ROWS_ABOVE + ROWS_BELOW)
+                or (chunk.path == cursor.path and abs(chunk.first - cursor.row) < ROWS_ABOVE + ROWS_BELOW)
             ):
                 continue
             there = set(chunk.words)
             shared = [f"`{word}`" for word in dict.fromkeys(reversed(query)) if word in there and len(word) > 2]
-            reason = f"similar to the code around line {row + 1}: {', '.join(shared[:3])}"
+            reason = f"similar to the code around line {cursor.row + 1}: {', '.join(shared[:3])}"
             yield Snippet(chunk.path, chunk.text, reason, score * _SIMILAR_SCORE)
-
-    def _signatures(
-        self, imported: Mapping[str, Import], head: str, lines: list[str], row: int, path: str, language: str
-    ) -> Iterator[Snippet]:
-        """The signatures of the names at a cursor behind ``head``."""
-        if language not in self.packages.languages or not self.index.admits(path):
-            return
-        sources = self.index.sources
-        yield from Signatures(self.packages, sources, imported, lines, row, head, path, language).candidates()
 
     def _still_there(self, name: str, now: Mapping[str, SnippetFile]) -> tuple[Selection, Selection]:
         """The last selections for a document, without snippets of other files that have changed."""
@@ -163,16 +143,3 @@ class SnippetChooser:
         same = {path for path, source in files.items() if path == name or now.get(path) is source}
         there = [tuple(one for one in old.snippets if one.path in same) for old in (last, signed)]
         return Selection(there[0], last.row), Selection(there[1], signed.row)
-
-
-def _rows(text: bytes, at: int) -> tuple[list[str], int, str]:
-    """The rows of a text, the row of an offset, and what stands before that in its row.
-
-    Of a long text, rows that are far from both its beginning and the cursor are empty, and those far below are left
-    out: what is read does not grow with it.
-    """
-    above = plain(text[:at].decode()).split("\n")
-    rows = plain(text.decode()).split("\n")
-    row = len(above) - 1
-    between = max(row - 2 * _FAR, 0)
-    return [*rows[: min(row, _FAR)], *[""] * between, *rows[min(row, _FAR) + between : row + _FAR]], row, above[-1]

@@ -9,9 +9,9 @@ from lacuna_model.core.params import Snippet
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import admits, read_source
 from lacuna_model.languages.registry import language_for
-from lacuna_model.snippets.definitions import ROWS_ABOVE, ROWS_BELOW, Definition, Reference, outline, quote, references
-from lacuna_model.snippets.format import Splitter, counter, plain
-from lacuna_model.snippets.imports import Import, imports, module_file, module_files, module_of
+from lacuna_model.snippets.definitions import CursorRows, Definition, Reference, outline, quote, references
+from lacuna_model.snippets.format import Splitter, counter
+from lacuna_model.snippets.imports import Import, module_file, module_files, module_of
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
@@ -36,35 +36,29 @@ _WORD = re.compile(r"\w+")
 
 
 class Definitions:
-    """Finds the definitions for a cursor in ``row`` of the file ``path``, whose rows are ``lines``.
+    """Finds the definitions for a cursor."""
 
-    ``imports`` are those of the file.
-    """
-
-    def __init__(self, sources: Sources, lines: list[str], row: int, path: str, language: str) -> None:
-        self._sources = sources
-        self._lines = lines
-        self._row = row
-        self._view = frozenset(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
-        self._path = path
-        self._language = language
-        self.imports = imports("\n".join(filter(None, lines)), language)
+    def __init__(self, sources: Sources, cursor: CursorRows) -> None:
+        self._sources, self._cursor = sources, cursor
+        self._path, self._language = cursor.path, cursor.language
+        self._view = frozenset(cursor.view)
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
-        if (module := module_of(self._lines[self._row], self._language)) is not None:
-            yield from self._outline(module, module.module, self._row, 1.0, 1.0)
-        for use in references(self._lines, self._row, self._language):
+        lines, row = self._cursor.lines, self._cursor.row
+        if (module := module_of(lines[row], self._language)) is not None:
+            yield from self._outline(module, module.module, row, 1.0, 1.0)
+        for use in references(lines, row, self._language):
             yield from self._outlines(use)
             for source, one, sure in self._meant(use):
-                if self._in_view(source, one):
+                if source.path == self._path and source.lines[one.row] in self._view:  # the model reads it anyway
                     continue
                 reason = f"defines `{one.name}`, used at line {use.row + 1}"
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
 
     def _outlines(self, use: Reference) -> Iterator[Snippet]:
         """What the module that a name stands for offers behind a dot."""
-        imported = self.imports.get(use.name) if use.opened or not use.qualifier else None
+        imported = self._cursor.imports.get(use.name) if use.opened or not use.qualifier else None
         if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
             imported = Import("", use.name)
         if imported is not None:
@@ -81,7 +75,7 @@ class Definitions:
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
-        imported = self.imports.get(use.qualifier or use.name)
+        imported = self._cursor.imports.get(use.qualifier or use.name)
         if imported is not None:
             yield from self._imported(use, imported)
             return
@@ -140,10 +134,6 @@ class Definitions:
         other = source.language if source else ""
         return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
 
-    def _in_view(self, source: SnippetFile, one: Definition) -> bool:
-        """Whether the model reads the definition anyway, since it is near the cursor."""
-        return source.path == self._path and source.lines[one.row] in self._view
-
 
 def _public(source: SnippetFile, name: str) -> list[Definition]:
     """The definitions of a module that other files may name; those of its ``default`` are not marked."""
@@ -173,11 +163,9 @@ def beside(
     for name in _named(root, text, path.name):
         if admits(root, root / name) and (content := read_source(root, root / name)) is not None:
             sources.put(name, content)
-    row = plain(text.encode()[:at].decode("utf-8", errors="ignore")).count("\n")
-    lines = plain(text).split("\n")
-    around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
-    found = Definitions(sources, lines, row, path.name, known.name).candidates()
-    return select(Selection(), found, row, around, counter(tokenizer), budget).snippets
+    cursor = CursorRows.at(at, text.encode(), path.name, known.name)
+    found = Definitions(sources, cursor).candidates()
+    return select(Selection(), found, cursor.row, "\n".join(cursor.view), counter(tokenizer), budget).snippets
 
 
 def _named(root: Path, text: str, own: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Finds the definitions of a file with tree-sitter, and the names that the code around the cursor refers to."""
+"""Finds the definitions of a file with tree-sitter; the cursor, and the names that the code around it refers to."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import resources
 from typing import Literal
 
@@ -11,6 +11,8 @@ from tree_sitter import Node, Query
 
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import matched
+from lacuna_model.snippets.format import plain
+from lacuna_model.snippets.imports import Import, imports
 
 Kind = Literal["function", "class", "value", "module"]
 KINDS: tuple[Kind, ...] = ("function", "class", "value", "module")
@@ -34,6 +36,8 @@ _CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
 # Rows above and below the cursor that are searched; nearer names have more weight.
 ROWS_ABOVE = 50
 ROWS_BELOW = 15
+# Rows that are read of a document at its beginning, and on each side of the cursor.
+_FAR = 1_000
 _HALF_WEIGHT_ROWS = 16
 # Names in strings and comments are no references.
 _HASH_TEXT = re.compile(r"(\"{3}|'{3}).*?(\1|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
@@ -63,7 +67,10 @@ class Definition:
 
 @dataclass(slots=True)
 class _Found:
-    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``."""
+    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``.
+
+    ``members`` are the definitions directly in it, and ``parent`` is as in a definition.
+    """
 
     name: str
     kind: Kind
@@ -72,6 +79,8 @@ class _Found:
     row: int
     signature: int
     last: int
+    parent: int = -1
+    members: list["_Found"] = field(default_factory=list)
 
 
 def definitions(text: str, language: Language) -> tuple[Definition, ...]:
@@ -85,23 +94,21 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
     found, documentation = _find(text.encode(), language)
     found.sort(key=lambda one: (one.span[0], -one.span[1]))
     outer: list[_Found] = []
-    inner: dict[int, list[_Found]] = {}
-    named: list[tuple[_Found, int]] = []
+    named: list[_Found] = []
     for one in found:
         while outer and outer[-1].span[1] <= one.span[0]:
             outer.pop()
         if any(other.kind not in _OPEN for other in outer):
             continue
         if outer:
-            inner.setdefault(id(outer[-1]), []).append(one)
-        named.append((one, outer[-1].row if outer and outer[-1].kind == "class" else -1))
+            outer[-1].members.append(one)
+            one.parent = outer[-1].row if outer[-1].kind == "class" else -1
+        named.append(one)
         outer.append(one)
     hidden = {row for first, last in documentation for row in range(first + _DOCUMENTATION_ROWS, last + 1)}
     return tuple(
-        Definition(
-            one.name, one.kind, one.row, _quoted(one, inner.get(id(one), ()), hidden, lines), parent, _signature(one)
-        )
-        for one, parent in named
+        Definition(one.name, one.kind, one.row, _quoted(one, hidden, lines), one.parent, _signature(one))
+        for one in named
     )
 
 
@@ -123,10 +130,10 @@ def _signature(one: _Found) -> tuple[int, ...]:
     return tuple(range(one.row, max(min(last, one.row + _SIGNATURE_ROWS - 1), one.row) + 1))
 
 
-def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
+def _quoted(one: _Found, hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
     """The rows that quote a definition; for a class its own rows and its members' signatures."""
     left_out = set(hidden)
-    for member in members:
+    for member in one.members:
         constructor = member.name in _CONSTRUCTORS or member.name == one.name
         signature = member.signature + (_CONSTRUCTOR_ROWS if constructor else 0)
         left_out.update(range(signature + 1, member.last + 1))
@@ -178,6 +185,49 @@ def _query(language: Language) -> Query:
     folder = resources.files("lacuna_model.languages").joinpath("queries")
     text = "".join(folder.joinpath(f"{name}.scm").read_text("utf-8") for name in language.definitions)
     return Query(language.grammar(), text)
+
+
+@dataclass(frozen=True)
+class CursorRows:
+    """Where somebody types: behind ``head`` in ``row`` (from 0) of the file ``path``, whose rows are ``lines``."""
+
+    path: str
+    language: str
+    lines: list[str]
+    row: int
+    head: str
+
+    @classmethod
+    def at(cls, place: int, text: bytes, path: str, language: str) -> "CursorRows":
+        """The cursor at an offset of a text.
+
+        Of a long text, rows that are far from both its beginning and the cursor are empty, and those far below are
+        left out: what is read does not grow with it.
+        """
+        above = plain(text[:place].decode(errors="ignore")).split("\n")
+        rows = plain(text.decode()).split("\n")
+        row = len(above) - 1
+        between = max(row - 2 * _FAR, 0)
+        near = [*rows[: min(row, _FAR)], *[""] * between, *rows[min(row, _FAR) + between : row + _FAR]]
+        return cls(path, language, near, row, above[-1])
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """The imports of the file."""
+        return imports("\n".join(filter(None, self.lines)), self.language)
+
+    @property
+    def view(self) -> list[str]:
+        """The rows that the model reads anyway, since they are near."""
+        return self.around(ROWS_ABOVE, ROWS_BELOW)
+
+    def around(self, above: int, below: int) -> list[str]:
+        """Some rows above, the cursor's and some below."""
+        return self.lines[max(0, self.row - above) : self.row + below + 1]
+
+    def typed(self, above: int) -> list[str]:
+        """Some rows above, and what stands before the cursor in its own."""
+        return [*self.lines[max(0, self.row - above) : self.row], self.head]
 
 
 @dataclass(frozen=True, slots=True)

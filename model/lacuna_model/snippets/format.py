@@ -88,15 +88,12 @@ def diagnostics_snippet(
     nearest = sorted(diagnostics, key=lambda one: (abs(one.line - row), one.line, one.message))[:_MAX_MESSAGES]
     for count in range(len(nearest), 0, -1):
         shown = sorted(nearest[:count], key=lambda one: (one.line, one.message))
-        text = "".join(comment(f"line {one.line + 1}: {_one_line(one.message)}", path, language) for one in shown)
+        said = ((one.line + 1, " ".join(one.message.split())[:_MAX_MESSAGE]) for one in shown)
+        text = "".join(comment(f"line {line}: {message}", path, language) for line, message in said)
         snippet = Snippet(path, text, "what the editor reports of this file", _DIAGNOSTICS_SCORE)
         if fits(snippet):
             return snippet
     return None
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())[:_MAX_MESSAGE]
 
 
 def _under_path(path: str, text: str) -> str:

@@ -1,13 +1,15 @@
-"""The index of a workspace's sources, read in the background, and of their chunks for similar code."""
+"""The index of a workspace's sources, kept up to date with the disk, and of their chunks for similar code."""
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Event
 
 import numpy as np
+from watchfiles import Change, DefaultFilter, watch
 
-from lacuna_model.core.background import Background
 from lacuna_model.files import ignore
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import admits, read_source, scan
@@ -15,12 +17,15 @@ from lacuna_model.snippets.sources import Chunk, Sources
 
 # The index is held in memory: this is about 9 MB of text.
 MAX_CHUNKS = 12_000
-# Seconds after which the files on disk are scanned again, or so many times what the scan took.
+# Seconds after which the files on disk are scanned again if the workspace is used, or so many times what a scan takes.
 RESCAN_AFTER, RESCAN_TIMES = 30.0, 20
 # Seconds between two builds of the index over chunks.
 REINDEX_AFTER = 5.0
-# After so many files, a scan takes in changes and yields to other threads.
-_BREATH = 20
+# Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
+LOOK_S = 2.0
+_IS_SOURCE = DefaultFilter()
+# The texts of files that have changed, None for those that are gone or may not be read.
+Changes = dict[str, str | None]
 
 
 class SimilarCode:
@@ -65,21 +70,19 @@ class SimilarCode:
 class WorkspaceIndex:
     """The sources of a workspace, and the index over their chunks.
 
-    In the background one thread does all the work; readers never wait for it and see the state so far.
+    One thread does all the work; readers never wait for it and see the state so far.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = absolute(root)
         self.sources = Sources()
         self.similar = SimilarCode(())
+        self.is_read = False
         self._stamps: dict[str, tuple[int, int]] = {}
-        self._changed: set[str] = set()
-        self._taken: set[str] = set()  # what has changed since the last scan began
         self._admitted: dict[str, bool] = {}
-        self._stale = False
-        self._scanned_at = self._indexed_at = self._asked_at = self._scan_at = float("-inf")
-        self._rules = ignore.stamps(self.root)
-        self._background = Background("lacuna-snippets", self._work)
+        self._is_stale = self._is_used = self._is_asked = False
+        self._indexed_at = self._scanned_at = float("-inf")
+        self._scan_s = 0.0
 
     def name(self, path: str | Path) -> str:
         """A file's path relative to the workspace, with forward slashes; its absolute path where it lies outside."""
@@ -93,107 +96,111 @@ class WorkspaceIndex:
             known = self._admitted[name] = admits(self.root, self.root / name)
         return known
 
-    def changed(self, name: str) -> None:
-        """Take in a file that has changed on disk or was removed."""
-        self._changed.add(name)
-        self._background.wake.set()
-
-    @property
-    def is_read(self) -> bool:
-        """Whether all files were read once and the index over their chunks was built, or that failed."""
-        if self._background.has_failed:
-            return True
-        return self._scanned_at > float("-inf") and (self._indexed_at > float("-inf") or not self._stale)
-
     def touch(self) -> None:
-        """Scan the disk again if the last scan is long ago, or other rules hold; called when the workspace is used."""
-        if self._rules != ignore.stamps(self.root) or time.monotonic() > self._scan_at:
-            self._background.wake.set()
-
-    def look_again(self) -> None:
-        """Scan the disk again: files may be gone, or left out by other rules, or new."""
-        self._asked_at = time.monotonic()
-        self._background.wake.set()
+        """Let the disk be scanned again if the last scan is long ago; called when the workspace is used."""
+        self._is_used = True
 
     def refresh(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Bring everything up to date until ``stopped`` returns True."""
-        self._scan(stopped)
-        self._take_changes()
+        """Bring everything up to date with the disk, until ``stopped`` returns True."""
+        for _ in self._scan(stopped):
+            pass
         self._reindex()
 
-    def start(self) -> None:
-        """Start the background work."""
-        self._background.start()
+    def follow(self, stopped: Event) -> Iterator[Changes]:
+        """Read the workspace, keep up with the disk, and yield what has changed.
 
-    def stop(self) -> None:
-        """Stop the background work."""
-        self._background.stop()
+        That ends when the folder is another one, or other rules hold.
+        """
+        rules = ignore.stamps(self.root)
+        yield from self._scan(stopped.is_set)
+        self._is_asked, self._scanned_at = True, float("-inf")  # nobody has told what changed while it was read
+        for told in self._told(stopped):
+            if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in told:
+                return
+            if changes := self._looked(told):
+                yield changes
+            after = max(0.0 if self._is_asked else RESCAN_AFTER, RESCAN_TIMES * self._scan_s)
+            if (self._is_asked or self._is_used) and time.monotonic() > self._scanned_at + after:
+                yield from self._scan(stopped.is_set)
+            if time.monotonic() > self._indexed_at + REINDEX_AFTER:
+                self._reindex()
 
-    def _work(self) -> None:
-        """Take in what has changed, and wait until there is more to do."""
-        if self._rules != (rules := ignore.stamps(self.root)):
-            self._rules = rules
-            self._asked_at = time.monotonic()
-        if self._asked_at >= self._scanned_at or time.monotonic() > self._scan_at:
-            self._scan(self._background.stopped.is_set)
-        self._take_changes()
-        due = self._indexed_at + REINDEX_AFTER - time.monotonic()
-        if self._stale and due <= 0:
-            self._reindex()
-        self._background.wake.wait(max(0.0, due) if self._stale else None)
-        self._background.wake.clear()
+    def _told(self, stopped: Event) -> Iterator[set[tuple[Change, str]]]:
+        """What the system tells of changes on disk, with a pause of ``LOOK_S`` at most."""
+        try:
+            yield from watch(
+                self.root,
+                watch_filter=None,
+                stop_event=stopped,
+                rust_timeout=round(LOOK_S * 1e3),
+                yield_on_timeout=True,
+                raise_interrupt=False,
+            )
+        except OSError:  # the system watches a limited number of folders, and none that is not there
+            while not stopped.wait(LOOK_S):
+                yield set()
 
-    def _scan(self, stopped: Callable[[], bool]) -> None:
+    def _looked(self, told: Iterable[tuple[Change, str]]) -> Changes:
+        """Take in files of which the system has told; what is no file asks for a scan: it may be a whole folder."""
+        changes: Changes = {}
+        for change, path in told:
+            name = self.name(path)
+            if ignore.is_rules(path):
+                self._is_asked = True
+            elif _IS_SOURCE(change, name):
+                if name in self.sources.files or os.path.isfile(path):
+                    self._stamps.pop(name, None)
+                    file = self.root / name
+                    self._put(changes, name, read_source(self.root, file) if admits(self.root, file) else None)
+                else:
+                    self._is_asked = True
+        return changes
+
+    def _scan(self, stopped: Callable[[], bool]) -> Iterator[Changes]:
         """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
         self._admitted.clear()
-        self._taken.clear()
+        self._is_used = self._is_asked = False
         began, found = time.monotonic(), {}
-        for number, file in enumerate(scan(self.root)):
+        for file in scan(self.root):
             if stopped():
                 return
             found[self.name(file.path)] = file
-            self._breathe(number)
+        gone, changes = Changes(), Changes()
         for name in self._stamps.keys() - found.keys():
             del self._stamps[name]
-        for name in self.sources.files.keys() - found.keys() - self._taken:
-            self._put(name, None)
-        for number, (name, file) in enumerate(found.items()):
+        for name in self.sources.files.keys() - found.keys():
+            self._put(gone, name, None)
+        self._scan_s = time.monotonic() - began
+        if gone:
+            yield gone
+        for name, file in found.items():
             if stopped():
                 return
             stamp = (file.size, file.mtime_ns)
             if self._stamps.get(name) != stamp:
-                self._put(name, read_source(self.root, file.path))
+                self._put(changes, name, read_source(self.root, file.path))
             self._stamps[name] = stamp
-            self._breathe(number)
-        self._scanned_at, ended = began, time.monotonic()
-        self._scan_at = ended + max(RESCAN_AFTER, RESCAN_TIMES * (ended - began))
+        self._scanned_at = time.monotonic()
+        if not self.is_read:
+            self._reindex()
+            self.is_read = True
+        yield changes
 
-    def _breathe(self, number: int) -> None:
-        """Take in changes after some files, and yield to other threads."""
-        if number % _BREATH == 0:
-            self._take_changes()
-            time.sleep(0)
-
-    def _take_changes(self) -> None:
-        while self._changed:
-            name = self._changed.pop()
-            self._taken.add(name)
-            self._stamps.pop(name, None)
-            self._put(name, read_source(self.root, self.root / name) if self.admits(name) else None)
-
-    def _put(self, name: str, text: str | None) -> None:
+    def _put(self, changes: Changes, name: str, text: str | None) -> None:
+        """Take in a file, and note that it has changed."""
         if text is not None:
             self.sources.put(name, text)
         elif name in self.sources.files:
             self.sources.drop(name)
         else:
             return
-        self._stale = True
+        changes[name] = text
+        self._is_stale = True
 
     def _reindex(self) -> None:
-        if not self._stale:
+        if not self._is_stale:
             return
-        self._stale = False
+        self._is_stale = False
         chunks: list[Chunk] = []
         for name in sorted(self.sources.files):
             chunks += self.sources.files[name].chunks

@@ -60,17 +60,14 @@ def _pick(
     for one in ranked:
         if len(have) + len(picked) >= _MAX_SNIPPETS or one.score < _MIN_SCORE:
             break
-        if any(_alike(one.text, text) for text in (surroundings, *(other.text for other in (*have, *picked)))):
+        there = (surroundings, *(other.text for other in (*have, *picked)))
+        if any(one.text in text or similarity(one.text, text) > _SAME for text in there):
             continue
         tokens = count(one)
         if tokens <= budget:
             picked.append(one)
             budget -= tokens
     return picked
-
-
-def _alike(text: str, other: str) -> bool:
-    return text in other or similarity(text, other) > _SAME
 
 
 def _key(snippet: Snippet) -> tuple[str, str]:

@@ -2,12 +2,12 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.secrets import holds_credential
-from lacuna_model.snippets.definitions import Reference, outline, references
+from lacuna_model.snippets.definitions import CursorRows, Reference, outline, references
 from lacuna_model.snippets.format import Splitter, counter, words
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
@@ -46,30 +46,15 @@ class _Signed:
 
 
 class Signatures:
-    """Finds the signatures for a cursor behind ``head`` in ``row`` of the file ``path``, whose rows are ``lines``.
+    """Finds the signatures for a cursor."""
 
-    ``imported`` are the imports of the file.
-    """
-
-    def __init__(
-        self,
-        packages: PackageIndex,
-        sources: Sources,
-        imported: Mapping[str, Import],
-        lines: list[str],
-        row: int,
-        head: str,
-        path: str,
-        language: str,
-    ) -> None:
-        self._packages, self._sources = packages, sources
-        self._lines, self._row, self._head = lines, row, head
-        self._path, self._language, self._folder = path, language, posixpath.dirname(path)
-        self._imports = imported
+    def __init__(self, packages: PackageIndex, sources: Sources, cursor: CursorRows) -> None:
+        self._packages, self._sources, self._cursor = packages, sources, cursor
+        self._language, self._folder = cursor.language, posixpath.dirname(cursor.path)
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every file of which something is named, with the reason and a score in 0..1."""
-        for wanted in filter(self._is_outside, self._imports.values()):  # all packages that the file imports from
+        for wanted in filter(self._is_outside, self._cursor.imports.values()):
             self._packages.named(wanted, self._language, self._folder)
         found: dict[str, list[_Signed]] = {}
         for one in self._signed():
@@ -89,17 +74,18 @@ class Signatures:
         """The signatures, the nearest first."""
         if (called := self._called()) is not None:
             qualifier, _, name = called.rpartition(".")
-            yield from self._of(Reference(name, qualifier.rpartition(".")[2], self._row, _SCORE, telling=True))
-        if (opened := _OPENED.search(self._head)) is not None:
+            own = Reference(name, qualifier.rpartition(".")[2], self._cursor.row, _SCORE, telling=True)
+            yield from self._of(own)
+        if (opened := _OPENED.search(self._cursor.head)) is not None:
             yield from self._behind(opened[1], opened[2])
-        first = max(0, self._row - ROWS)
-        rows = [*self._lines[first : self._row], self._head]
+        rows = self._cursor.typed(ROWS)
+        above = self._cursor.row + 1 - len(rows)
         for use in references(rows, len(rows) - 1, self._language):
-            yield from self._of(Reference(use.name, use.qualifier, use.row + first, use.weight, use.telling))
+            yield from self._of(replace(use, row=use.row + above))
 
     def _of(self, use: Reference) -> Iterator[_Signed]:
         """The signature of a name that is imported, or a member of a module or of a class that is known."""
-        imported = self._imports.get(use.qualifier or use.name)
+        imported = self._cursor.imports.get(use.qualifier or use.name)
         if imported is None:
             owner = self._class_of(use.qualifier) if use.qualifier else None
             if owner is not None and use.name in owner.members:
@@ -116,7 +102,7 @@ class Signatures:
 
     def _behind(self, name: str, begun: str) -> Iterator[_Signed]:
         """What may stand behind a dot: names that begin as what is typed does; of many, those with words from near."""
-        imported = self._imports.get(name)
+        imported = self._cursor.imports.get(name)
         offered: dict[str, tuple[str, str]] = {}
         if imported is not None and self._is_outside(imported):
             offered = self._packages.offered(imported, self._language, self._folder)
@@ -127,25 +113,24 @@ class Signatures:
             for one, (path, text) in offered.items()
             if one.startswith(begun) and not text.startswith("interface ")  # which is no value
         ]
-        near = set(words("\n".join([*self._lines[max(0, self._row - ROWS) : self._row], self._head])))
+        near = set(words("\n".join(self._cursor.typed(ROWS))))
         shared = {one: len(near & set(words(one))) for one, _, _ in fitting}
         fitting.sort(key=lambda it: (-shared[it[0]], len(it[0]), it[0]))
         are_many = len(fitting) > _MAX_MEMBERS
         sure = [it for it in fitting if shared[it[0]] or len(begun) > 1][:_MAX_SHARING] if are_many else fitting
         for one, path, text in sure:
             if _tells(text):
-                yield _Signed(path, text, f"{name}.{one}", self._row, _SCORE)
+                yield _Signed(path, text, f"{name}.{one}", self._cursor.row, _SCORE)
         if are_many and imported is not None:
             text = _listed((one for one, _, _ in fitting), self._language)
-            yield _Signed(fitting[0][1], text, name, self._row, _SCORE)
+            yield _Signed(fitting[0][1], text, name, self._cursor.row, _SCORE)
 
     def _class_of(self, receiver: str) -> Named | None:
         """The class of a package or the project that a variable is plainly of: annotated so, or made by it."""
         pattern = re.compile(
             rf"\b{re.escape(receiver)}\s*(?::\s*|=\s*(?:await\s+|new\s+)?|:\s*\w+\s*=\s*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)"
         )
-        for row in range(self._row, max(-1, self._row - _CLASS_ROWS), -1):
-            line = self._head if row == self._row else self._lines[row]
+        for line in reversed(self._cursor.typed(_CLASS_ROWS - 1)):
             for match in pattern.finditer(line):
                 if (found := self._class(match[1])) is not None:
                     return found
@@ -154,7 +139,7 @@ class Signatures:
     def _class(self, name: str) -> Named | None:
         """The class with this name, as the file writes it."""
         qualifier, _, own = name.rpartition(".")
-        imported = self._imports.get(qualifier or own)
+        imported = self._cursor.imports.get(qualifier or own)
         if imported is None or not own[:1].isupper():
             return self._own_class(own) if imported is None and own[:1].isupper() else None
         if not self._is_outside(imported):
@@ -166,7 +151,7 @@ class Signatures:
     def _own_class(self, name: str) -> Named | None:
         """The class of the project with this name, if there is one such class."""
         places = self._sources.places(name)
-        if len(places) != 1 or places[0] == self._path:
+        if len(places) != 1 or places[0] == self._cursor.path:
             return None
         for source, one in self._sources.definitions_in(places[0], name):
             if one.kind == "class":
@@ -177,8 +162,7 @@ class Signatures:
 
     def _called(self) -> str | None:
         """What is called where an argument is being written; None where none is."""
-        first = max(0, self._row - _CALL_ROWS)
-        text = "\n".join([*self._lines[first : self._row], self._head])
+        text = "\n".join(self._cursor.typed(_CALL_ROWS))
         open_at: list[int] = []
         for match in _MARK.finditer(text):
             if match[0] in "([{":
@@ -192,7 +176,7 @@ class Signatures:
 
     def _is_outside(self, imported: Import) -> bool:
         """Whether an import is of no file of the workspace."""
-        return module_file(imported, self._path, self._language, self._sources.by_stem) is None
+        return module_file(imported, self._cursor.path, self._language, self._sources.by_stem) is None
 
 
 def fitting(signatures: Iterable[Snippet], tokenizer: Splitter, budget: int) -> tuple[Snippet, ...]:

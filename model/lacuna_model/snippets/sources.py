@@ -65,20 +65,22 @@ class Sources:
         source = read(path, text)  # this takes a while, in which others still find the old one
         self.drop(path)
         self.files[path] = source
-        for one in source.definitions:
-            self.by_name.setdefault(one.name, set()).add(path)
-        self.by_stem.setdefault(_last_part(path), set()).add(path)
-        self.by_folder.setdefault(_folder(path), set()).add(path)
+        for table, key in self._entries(source):
+            table.setdefault(key, set()).add(path)
 
     def drop(self, path: str) -> None:
         """Remove a file; unknown files are ignored."""
         source = self.files.pop(path, None)
-        if source is None:
-            return
-        for name in {one.name for one in source.definitions}:
-            _discard(self.by_name, name, path)
-        _discard(self.by_stem, _last_part(path), path)
-        _discard(self.by_folder, _folder(path), path)
+        for table, key in self._entries(source) if source is not None else ():
+            table[key].discard(path)
+            if not table[key]:
+                del table[key]
+
+    def _entries(self, source: SnippetFile) -> Iterator[tuple[dict[str, set[str]], str]]:
+        """Where a file is listed: each table with its key."""
+        yield from ((self.by_name, name) for name in {one.name for one in source.definitions})
+        yield self.by_stem, stem(source.path).rpartition("/")[2]
+        yield self.by_folder, source.path.rpartition("/")[0].rpartition("/")[2]
 
     def places(self, name: str) -> list[str]:
         """The paths of the files that define a name."""
@@ -130,17 +132,3 @@ def chunk_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
             if any(line.strip() for line in lines[first:row]):
                 yield first, row
             first = row
-
-
-def _last_part(path: str) -> str:
-    return stem(path).rpartition("/")[2]
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0].rpartition("/")[2]
-
-
-def _discard(table: dict[str, set[str]], key: str, path: str) -> None:
-    table[key].discard(path)
-    if not table[key]:
-        del table[key]

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from typing import Literal
@@ -45,13 +45,9 @@ def pairs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, i
 
 def once(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, int]]:
     """The indices of the items that occur once in each sequence, in the order of the old one."""
-    counts, places = Counter(old), {item: index for item, index in _once(new)}
+    counts, new_counts = Counter(old), Counter(new)
+    places = {item: index for index, item in enumerate(new) if new_counts[item] == 1}
     return [(index, places[item]) for index, item in enumerate(old) if counts[item] == 1 and item in places]
-
-
-def _once(items: Sequence[Hashable]) -> Iterable[tuple[Hashable, int]]:
-    counts = Counter(items)
-    return ((item, index) for index, item in enumerate(items) if counts[item] == 1)
 
 
 def in_order(found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from lacuna_model.snippets.imports import Import, imports, module_file, module_f
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.text.lines import CLOSER_OF, closers, line_starts
+from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones and those behind the gap; and those before the gap.
@@ -157,13 +157,6 @@ class KnownNames:
 
     def nowhere(self, fill: str, since: int) -> int | None:
         """Where the first name begins that ends at ``since`` or behind it, and that is surely nowhere."""
-        if "\r" in fill:
-            read = plain(fill)
-            found = self.nowhere(read, len(plain(fill[:since])))
-            if found is None or found < 0:
-                return found
-            row = read.count("\n", 0, found)
-            return found + line_starts(fill)[row] - line_starts(read)[row]
         if self._is_in_text:
             return None
         shown, first = self._head + fill, len(self._head)
@@ -175,7 +168,7 @@ class KnownNames:
                 if receiver == "." or self._kind(receiver, name[0]) != "nowhere":
                     continue
                 if not FilePart(shown[: name.start()], self._language.name).open:
-                    end = len(shown[first : name.end()].encode())
+                    end = len(plain(shown[first : name.end()]).encode())
                     if any(one.kind == "nowhere" and one.end == end for one in self.uses(fill) or ()):
                         return name.start() - first
         return None

@@ -1,23 +1,18 @@
 """One workspace as the engine uses it: the prior's index and the snippets, kept up to date with the disk."""
 
-import os
 import time
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-
-from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot, Snippet
 from lacuna_model.core.regions import standing
-from lacuna_model.files import ignore
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source, scan
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import FileTokenizer, refresh
@@ -27,11 +22,6 @@ from lacuna_model.workspace.known_names import KnownNames, known_names
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
 # hundredths of a second.
 MERGE_TOKENS = 200_000
-# Seconds between scans of all files, since the system may drop notifications of very many changes.
-RESCAN_S = 600.0
-# Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
-LOOK_S = 2.0
-_IS_SOURCE = DefaultFilter()
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="lacuna-names")
 MAX_PROJECTS = 4
 # Seconds between two looks at a workspace that is being read.
@@ -43,14 +33,12 @@ class Project:
 
     def __init__(self, root: Path, tokenizer: FileTokenizer) -> None:
         self.root = absolute(root)
+        self.snippets = SnippetChooser(self.root)
         self._is_indexed = False
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
-        self.snippets = SnippetChooser(self.root, background=False)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
         self._files: indexing.IndexedFiles | None = None
-        self._scanned_at = float("-inf")
-        self._has_forgotten = False
         self._background = Background("lacuna-workspace", self._follow)
 
     def read(self, seconds: float) -> None:
@@ -60,19 +48,21 @@ class Project:
         def is_late() -> bool:
             return time.monotonic() >= until
 
+        self._load()
         self._refresh(is_late)
-        self.snippets.index.refresh(stopped=is_late)
+        self.snippets.index.refresh(is_late)
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
         if not self._background.is_started:
             self._background.start()
-            self.snippets.start()
+            self.snippets.packages.start()
 
     @property
     def is_read(self) -> bool:
-        """Whether all files were read once, and of packages what documents import."""
-        return self._is_indexed and self.snippets.index.is_read and self.snippets.packages.is_read
+        """Whether all files were read once, and of packages what documents import, or that failed."""
+        are_files_read = self._is_indexed and self.snippets.index.is_read
+        return (are_files_read or self._background.has_failed) and self.snippets.packages.is_read
 
     def close(self) -> None:
         """Stop following."""
@@ -114,93 +104,38 @@ class Project:
 
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
-        stopped, rules = self._background.stopped, ignore.stamps(self.root)
-        try:
+        stopped, is_behind = self._background.stopped, True
+        self._load()
+        if self._files is not None:  # what is gone or left out by now is dropped before the sources are read
             self._refresh(stopped.is_set)
-        finally:
-            # Whoever waits for the project goes on without it where it cannot be read.
-            self._is_indexed = True
-        self._scanned_at = float("-inf")  # nobody has told what has changed since the reading began
-        try:
-            self._watch(rules)
-        except OSError:  # the system watches a limited number of folders, and none that is not there
-            while rules == ignore.stamps(self.root) and not stopped.wait(LOOK_S):
-                self._refresh_if_due()
-        if not stopped.is_set():
-            self._forget()
+        for changes in self.snippets.index.follow(stopped):
+            if is_behind or self._index.num_changed > MERGE_TOKENS:
+                self._refresh(stopped.is_set)
+                is_behind = False
+                for name in self._index.names - self.snippets.index.sources.files.keys():
+                    self._index.remove(name)  # it is told once the sources have it, too
+                continue
+            for name, text in changes.items():
+                if text is None:
+                    self._index.remove(name)
+                else:
+                    self._index.update(name, self._tokenizer.encode(text))
 
-    def _watch(self, rules: object) -> None:
-        """Take in changes on disk while these rules hold and the folder is there; raises OSError as watching does."""
-        stopped, timeout_ms = self._background.stopped, round(LOOK_S * 1e3)
-        for changed in watch(
-            self.root,
-            watch_filter=None,
-            stop_event=stopped,
-            rust_timeout=timeout_ms,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-        ):
-            if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in changed:
-                return
-            told = [
-                (change, path)
-                for change, path in changed
-                if _IS_SOURCE(change, self.name(path)) or ignore.is_rules(path)
-            ]
-            if any(ignore.is_rules(path) for _, path in told) or self._has_folder(told):
-                self._forget()
-            for _, path in told:
-                self._look(path)
-            if self._index.num_changed > MERGE_TOKENS:
-                self._scanned_at = float("-inf")
-            self._refresh_if_due()
-
-    def _has_folder(self, told: Sequence[tuple[Change, str]]) -> bool:
-        """Whether a whole folder of sources has appeared, or is gone: nothing need be told of the files in it."""
-        added = [path for change, path in told if change == Change.added and os.path.isdir(path)]
-        if any(admits(self.root, Path(path, "file")) for path in added):
-            return True
-        gone = [f"{self.name(path)}/" for change, path in told if change == Change.deleted]
-        names = sorted(self._index.names) if gone else []
-        return any(name.startswith(folder) for folder in gone for name in names[bisect_left(names, folder) :][:1])
-
-    def _forget(self) -> None:
-        """Drop all files that are gone or left out, before any other file is read; the next refresh scans the disk."""
-        there = {self.name(str(file.path)) for file in scan(self.root)}
-        for name in self._index.names - there:
-            self._index.remove(name)
-        self._has_forgotten, self._scanned_at = True, float("-inf")
-
-    def _refresh_if_due(self) -> None:
-        if time.monotonic() - self._scanned_at > RESCAN_S:
-            self.snippets.index.look_again()
-            self._refresh(self._background.stopped.is_set)
-
-    def _refresh(self, stopped: Callable[[], bool]) -> None:
-        """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
+    def _load(self) -> None:
+        """Begin with the index that the last run has kept."""
         if self._files is None:
             self._files = indexing.load(self._stored_at, self._tokenizer.fingerprint)
             if self._files is not None:
                 self._index.replace_all(self._files.documents)
+
+    def _refresh(self, stopped: Callable[[], bool]) -> None:
+        """Index all files as they are on disk, and keep the index for the next run."""
         known = self._files
         self._files = refresh(self.root, WorkspaceSettings(), self._tokenizer, known, stopped=stopped)
-        self._scanned_at = time.monotonic()
-        if self._files is not known or self._has_forgotten:
-            self._index.replace_all(self._files.documents)
-            self._has_forgotten = False
+        self._index.replace_all(self._files.documents)
         if self._files is not known:
             indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
         self._is_indexed = True
-
-    def _look(self, path: str) -> None:
-        """Take in a file from disk, if it may be read."""
-        self.snippets.changed(path)
-        name, file = self.name(path), absolute(path)
-        text = read_source(self.root, file) if admits(self.root, file) else None
-        if text is None:
-            self._index.remove(name)
-        else:
-            self._index.update(name, self._tokenizer.encode(text))
 
 
 class Workspaces:

@@ -20,7 +20,6 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_model.commands.program import documented
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.text.lines import well_formed
 from lacuna_server.agents.tools import Outcome, Tools
@@ -37,7 +36,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     """The server of the tools; they run one after the other in ``worker``, which has one thread."""
     made: MCPServer[Any] = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
     for call in tools.all:
-        made.add_tool(documented(_in_thread(call, worker)))
+        made.add_tool(_in_thread(call, worker))
     # The library drops arguments that a tool does not have, also a misspelt one that would keep a file as it is.
     for tool in made._tool_manager.list_tools():
         tool.fn_metadata.arg_model.model_config["extra"] = "forbid"

@@ -96,7 +96,7 @@ def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snipp
         from lacuna_model.snippets.chooser import SnippetChooser
 
         tokenizer = load_tokenizer(model)
-        chooser = SnippetChooser(Path(request.workspace), background=False)
+        chooser = SnippetChooser(Path(request.workspace))
         chooser.refresh()
         at = request.regions[0].start
         chosen = chooser.choose(request.text, at, request.path, request.language, tokenizer=tokenizer, budget=budget)

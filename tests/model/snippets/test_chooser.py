@@ -11,7 +11,8 @@ from tests.model import tiny
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import read_source
 from lacuna_model.snippets import index
-from lacuna_model.snippets.chooser import SnippetChooser, _rows
+from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.definitions import CursorRows
 from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer
 
@@ -74,7 +75,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def chooser(root: Path) -> SnippetChooser:
-    chooser = SnippetChooser(root, background=False)
+    chooser = SnippetChooser(root)
     chooser.refresh()
     return chooser
 
@@ -104,10 +105,7 @@ def test_similar_code_is_found(chooser: SnippetChooser) -> None:
     assert similar.reason.startswith("similar to the code around line 8: `")
 
 
-def test_secrets_are_never_quoted(chooser: SnippetChooser, root: Path) -> None:
-    for name in (".env", "keys.py", "/elsewhere/x.py"):
-        chooser.changed(name)
-    chooser.refresh()
+def test_secrets_are_never_quoted(chooser: SnippetChooser) -> None:
     paths = {one.path for one in choose(chooser)}
     assert paths >= {"shop/models.py", "shop/transfers.py"}
     assert not paths & {".env", "keys.py", "/elsewhere/x.py"}
@@ -122,11 +120,10 @@ def test_what_a_file_no_longer_has_is_not_quoted(tmp_path: Path, change: str) ->
     imports = "".join(f"from {name} import load_{name}\n" for name in names)
     uses = "".join(f"load_{name}(1, 2)\n" for name in names)
     text = f"{imports}\n\n{uses}load_"
-    chooser = SnippetChooser(tmp_path, background=False)
+    chooser = SnippetChooser(tmp_path)
     chooser.refresh()
     assert {one.path for one in choose(chooser, text)} == {f"{name}.py" for name in names}
     (tmp_path / "beta.py").write_text(change)
-    chooser.changed("beta.py")
     chooser.refresh()
     for typed in ("", "beta(1, 2)\nload_"):
         assert all(one.text in change for one in choose(chooser, text + typed) if one.path == "beta.py")
@@ -138,10 +135,9 @@ def test_a_signature_that_a_file_no_longer_has_is_not_quoted(tmp_path: Path) -> 
     text = makes + "alpha.load_alpha(beta.load_beta(gamma.load_gamma("
     for name in names:
         (tmp_path / f"{name}.py").write_text(f"class {name}:\n    def load_{name.lower()}(self, path, size): ...\n")
-    chooser = SnippetChooser(tmp_path, background=False)
+    chooser = SnippetChooser(tmp_path)
     for parameters in ("self, path, size", "self, stream, *, limit"):
         (tmp_path / "Beta.py").write_text(f"class Beta:\n    def load_beta({parameters}): ...\n")
-        chooser.changed("Beta.py")
         chooser.refresh()
         signed = [one for one in choose(chooser, text) if one.path == "Beta.py" and "how to use" in one.reason]
         assert [one.text for one in signed] == [f"def load_beta({parameters}): ...\n"]
@@ -158,7 +154,7 @@ def test_diagnostics_come_last_as_comments(chooser: SnippetChooser) -> None:
 def test_line_ends_make_no_difference(root: Path) -> None:
     answers = []
     for text in (MAIN, MAIN.replace("\n", "\r\n")):
-        chooser = SnippetChooser(root, background=False)
+        chooser = SnippetChooser(root)
         chooser.refresh()
         answers.append(choose(chooser, text))
     assert answers[0] == answers[1] != ()
@@ -167,7 +163,7 @@ def test_line_ends_make_no_difference(root: Path) -> None:
 @pytest.fixture(scope="module")
 def shared(root: Path) -> SnippetChooser:
     """A chooser that many examples share; each example begins anew."""
-    chooser = SnippetChooser(root, background=False)
+    chooser = SnippetChooser(root)
     chooser.refresh()
     return chooser
 
@@ -210,6 +206,7 @@ def test_choosing_never_waits_for_the_background(root: Path, monkeypatch: pytest
 
     monkeypatch.setattr(index, "read_source", held)
     chooser = SnippetChooser(root)
+    chooser.start()
     try:
         reading.wait()
         assert choose(chooser) == ()  # the first file is being read
@@ -275,7 +272,7 @@ def test_what_a_dot_follows_is_known(tmp_path: Path, files: dict[str, str], text
     before, _, after = marked.partition("¦")
     for path, content in {**files, name: before + after}.items():
         (tmp_path / path).write_text(content)
-    chooser = SnippetChooser(tmp_path, background=False)
+    chooser = SnippetChooser(tmp_path)
     chooser.refresh()
     found = chooser.choose(before + after, len(before.encode()), name, tokenizer=TOKENIZER, budget=BUDGET)
     first = next(one for one in found if one.path in files)
@@ -289,12 +286,12 @@ def test_in_a_long_file_the_rows_that_are_read_have_their_numbers(newline: str) 
     text = newline.join(lines).encode()
     for number in (0, 3, 5_000, 12_345, 19_999):
         at = text.index(f"row {number} ".encode()) + 4
-        rows, row, head = _rows(text, at)
-        assert (row, head) == (number, "row ")
+        cursor = CursorRows.at(at, text, "a.py", "python")
+        assert (cursor.row, cursor.head) == (number, "row ")
         near = range(max(number - 60, 0), min(number + 20, len(lines)))
-        assert [rows[one] for one in near] == [lines[one] for one in near]
-        assert rows[:100] == lines[:100]
-        assert sum(map(bool, rows)) < 4_000
+        assert [cursor.lines[one] for one in near] == [lines[one] for one in near]
+        assert cursor.lines[:100] == lines[:100]
+        assert sum(map(bool, cursor.lines)) < 4_000
 
 
 @pytest.fixture
@@ -312,7 +309,7 @@ PAPER = "from paper import glue\nfrom shop import open_account\n\naccount = open
 
 
 def test_signatures_of_packages_come_behind_the_snippets(with_package: Path) -> None:
-    chooser = SnippetChooser(with_package, background=False)
+    chooser = SnippetChooser(with_package)
     chooser.refresh()
     reported = Diagnostic(4, "no such name")
     found = choose(chooser, PAPER, diagnostics=(reported,), budget=400)
@@ -321,11 +318,12 @@ def test_signatures_of_packages_come_behind_the_snippets(with_package: Path) -> 
     assert found[1].reason == "how to use `glue`, at line 5"
     assert sum(one.tokens for one in found) <= 400
     (with_package / ".lacunaignore").write_text("*\n")
-    assert choose(SnippetChooser(with_package, background=False), PAPER) == ()
+    assert choose(SnippetChooser(with_package), PAPER) == ()
 
 
 def test_in_the_background_packages_are_read_once_a_document_imports_them(with_package: Path) -> None:
     chooser = SnippetChooser(with_package)
+    chooser.start()
     try:
         while "paper.pyi" not in {one.path for one in choose(chooser, PAPER)}:
             time.sleep(0.01)
@@ -334,7 +332,7 @@ def test_in_the_background_packages_are_read_once_a_document_imports_them(with_p
 
 
 def test_what_language_servers_say_comes_first_among_the_signatures(with_package: Path) -> None:
-    chooser = SnippetChooser(with_package, background=False)
+    chooser = SnippetChooser(with_package)
     chooser.refresh()
     told = Snippet("main.py", "glue(sheet, *, slowly)\n", "what paperls says of `glue`", 1.0)
     found = chooser.choose(PAPER, len(PAPER), "main.py", signatures=(told,), tokenizer=TOKENIZER, budget=600)

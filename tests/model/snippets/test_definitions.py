@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.languages.registry import language_for
-from lacuna_model.snippets.definitions import Reference, definitions, outline, quote, references
+from lacuna_model.snippets.definitions import Definition, Reference, definitions, outline, quote, references
 
 SAMPLES = Path(__file__).parents[2] / "data" / "syntax"
 
@@ -45,11 +45,14 @@ class Account(Base):
 '''
 
 
-def quotes(text: str, path: str) -> dict[str, str]:
+def defined(text: str, path: str) -> tuple[Definition, ...]:
     language = language_for(path)
     assert language is not None
-    lines = text.split("\n")
-    return {one.name: quote(lines, one) for one in definitions(text, language)}
+    return definitions(text, language)
+
+
+def quotes(text: str, path: str) -> dict[str, str]:
+    return {one.name: quote(text.split("\n"), one) for one in defined(text, path)}
 
 
 def test_python_definitions_are_quoted_with_what_callers_need() -> None:
@@ -99,10 +102,7 @@ NAMES = {
 
 @pytest.mark.parametrize("file", NAMES)
 def test_every_language_has_its_definitions(file: str) -> None:
-    language = language_for(file)
-    assert language is not None
-    found = definitions((SAMPLES / file).read_text(), language)
-    assert " ".join(one.name for one in found) == NAMES[file]
+    assert " ".join(one.name for one in defined((SAMPLES / file).read_text(), file)) == NAMES[file]
 
 
 def test_a_class_in_braces_is_quoted_with_comment_fields_and_signatures() -> None:
@@ -133,12 +133,10 @@ def test_definitions_are_found_in_broken_code() -> None:
 
 
 def test_an_outline_has_the_signatures_alone() -> None:
-    language = language_for("a.py")
-    assert language is not None
-    outer = [one for one in definitions(PYTHON, language) if one.parent < 0]
+    outer = [one for one in defined(PYTHON, "a.py") if one.parent < 0]
     assert outline(PYTHON.split("\n"), outer) == "LIMIT = 10\ndef load(name):\nclass Account(Base):\n"
     text = "def load(\n    name,\n    more=1,\n):\n    return name\n"
-    assert outline(text.split("\n"), definitions(text, language)) == "def load(\n    name,\n    more=1,\n):\n"
+    assert outline(text.split("\n"), defined(text, "a.py")) == "def load(\n    name,\n    more=1,\n):\n"
 
 
 def found(text: str, row: int, language: str = "python") -> dict[str, Reference]:

@@ -14,66 +14,44 @@ for _file in FILES:
     BY_STEM.setdefault(stem(_file).rpartition("/")[2], []).append(_file)
 
 
-def test_python_imports_are_read() -> None:
-    text = (
-        "import os, shop.models as m\nimport shop.cart.items\r\nfrom . import models\nfrom .cart import (\n"
-        "    Cart,  # the one\n    Item as Thing,\n)\nfrom shop import *\n"
-    )
-    assert imports(text, "python") == {
-        "os": Import("os"),
-        "m": Import("shop.models"),
-        "shop": Import("shop"),
-        "items": Import("shop.cart.items"),
-        "models": Import(".", "models"),
-        "Cart": Import(".cart", "Cart"),
-        "Thing": Import(".cart", "Item"),
-        "*shop": Import("shop", "*"),
-    }
-
-
-def test_script_imports_are_read() -> None:
-    text = (
-        "import React, { useState as state, type Ref } from 'react';\nimport * as dates from \"./lib/dates\";\n"
-        "import type { Day } from './lib/dates.js';\nexport * from './ui';\nconst { join } = require('path');\n"
-        "const fs = require('fs');\nexport { Button } from './ui/button'\n"
-    )
-    assert imports(text, "typescript") == {
-        "React": Import("react", "default"),
-        "state": Import("react", "useState"),
-        "Ref": Import("react", "Ref"),
-        "dates": Import("./lib/dates"),
-        "Day": Import("./lib/dates.js", "Day"),
-        "*./ui": Import("./ui", "*"),
-        "join": Import("path", "join"),
-        "fs": Import("fs"),
-        "Button": Import("./ui/button", "Button"),
-    }
-
-
-def test_go_imports_are_read() -> None:
-    text = (
-        'package main\n\nimport "fmt"\n\nimport (\n\t"example.com/app/ledger"\n\told "example.com/v1" // of then\n)\n'
-    )
-    assert imports(text, "go") == {
-        "fmt": Import("fmt"),
-        "ledger": Import("example.com/app/ledger"),
-        "old": Import("example.com/v1"),
-    }
-
-
-def test_rust_imports_are_read() -> None:
-    text = (
-        "mod ledger;\npub(crate) mod other;\nuse crate::ledger::{self, load as read, deep::{One, Two}};\n"
-        "use super::models::*;\nuse std::io;\n"
-    )
-    assert imports(text, "rust") == {
-        "ledger": Import("", "ledger"),
-        "other": Import("other"),
-        "read": Import("ledger", "load"),
-        "One": Import("ledger/deep", "One"),
-        "Two": Import("ledger/deep", "Two"),
-        "*models": Import("models", "*"),
-        "io": Import("std", "io"),
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        (
+            "python",
+            "import os, shop.models as m\nimport shop.cart.items\r\nfrom . import models\nfrom .cart import (\n"
+            "    Cart,  # the one\n    Item as Thing,\n)\nfrom shop import *\n",
+            "os=os m=shop.models shop=shop items=shop.cart.items models=.:models Cart=.cart:Cart Thing=.cart:Item "
+            "*shop=shop:*",
+        ),
+        (
+            "typescript",
+            "import React, { useState as state, type Ref } from 'react';\nimport * as dates from \"./lib/dates\";\n"
+            "import type { Day } from './lib/dates.js';\nexport * from './ui';\nconst { join } = require('path');\n"
+            "const fs = require('fs');\nexport { Button } from './ui/button'\n",
+            "React=react:default state=react:useState Ref=react:Ref dates=./lib/dates Day=./lib/dates.js:Day "
+            "*./ui=./ui:* join=path:join fs=fs Button=./ui/button:Button",
+        ),
+        (
+            "go",
+            'package main\n\nimport "fmt"\n\n'
+            'import (\n\t"example.com/app/ledger"\n\told "example.com/v1" // of then\n)\n',
+            "fmt=fmt ledger=example.com/app/ledger old=example.com/v1",
+        ),
+        (
+            "rust",
+            "mod ledger;\npub(crate) mod other;\nuse crate::ledger::{self, load as read, deep::{One, Two}};\n"
+            "use super::models::*;\nuse std::io;\n",
+            "ledger=:ledger other=other read=ledger:load One=ledger/deep:One Two=ledger/deep:Two *models=models:* "
+            "io=std:io",
+        ),
+    ],
+)
+def test_imports_are_read(language: str, text: str, expected: str) -> None:
+    """Expected are local names, each with its module and, behind a colon, the name in it."""
+    wanted = (one.partition("=") for one in expected.split())
+    assert imports(text, language) == {
+        local: Import(*where.split(":")) if ":" in where else Import(where) for local, _, where in wanted
     }
 
 

@@ -1,15 +1,10 @@
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.files.scanning import WorkspaceFile
-from lacuna_model.snippets import index as index_module
 from lacuna_model.snippets.format import words
 from lacuna_model.snippets.index import SimilarCode, WorkspaceIndex
 from lacuna_model.snippets.sources import Chunk
@@ -26,10 +21,6 @@ STEPS = st.lists(
 )
 
 
-def build(root: Path) -> WorkspaceIndex:
-    return WorkspaceIndex(root)
-
-
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
 def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tuple[str, str, str]]) -> None:
@@ -37,7 +28,7 @@ def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tup
         root = Path(folder)
         (root / "pkg").mkdir()
         (root / ".gitignore").write_text("ignored.py\n")
-        index = build(root)
+        index = WorkspaceIndex(root)
         for number, (step, name, text) in enumerate(steps):
             if step == "write":
                 (root / name).write_bytes(text.encode())
@@ -47,57 +38,13 @@ def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tup
             else:
                 index.refresh()
         index.refresh()
-        fresh = build(root)
+        fresh = WorkspaceIndex(root)
         fresh.refresh()
         assert index.sources == fresh.sources
         query = ["pass", "x", "f"]
         assert index.similar.nearest(query, 9) == fresh.similar.nearest(query, 9)
         assert not {".env", "ignored.py"} & set(index.sources.files)
         assert not any("PRIVATE" in line for source in index.sources.files.values() for line in source.lines)
-
-
-def wait_for(index: WorkspaceIndex, name: str, line: str) -> None:
-    """Waits until the background thread has indexed a line."""
-    for _ in range(2000):
-        source = index.sources.files.get(name)
-        if source and line in source.lines and any(chunk.path == name for chunk in index.similar.chunks):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{name} was not read")
-
-
-def test_the_background_thread_reads_the_workspace(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("first = 1\n")
-    index = build(tmp_path)
-    index.start()
-    try:
-        wait_for(index, "a.py", "first = 1")
-        (tmp_path / "a.py").write_text("third = 3\n")
-        index.changed("a.py")
-        wait_for(index, "a.py", "third = 3")
-    finally:
-        index.stop()
-
-
-def test_a_file_that_is_saved_during_a_scan_is_known_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index, scan = build(tmp_path), index_module.scan
-    for number in range(60):
-        (tmp_path / f"m{number}.py").write_text("x = 1\n")
-
-    def slowly(root: Path) -> Iterator[WorkspaceFile]:
-        for number, file in enumerate([*scan(root)]):
-            if number == 5:
-                (tmp_path / "new.py").write_text("def new(): ...\n")
-                index.changed("new.py")
-            yield file
-
-    monkeypatch.setattr(index_module, "scan", slowly)
-    index.refresh()
-    assert index.sources.places("new") == ["new.py"]
-    monkeypatch.undo()
-    (tmp_path / "new.py").unlink()
-    index.refresh()
-    assert index.sources.places("new") == []
 
 
 def similar_code(*texts: str) -> SimilarCode:

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.definitions import CursorRows
 from lacuna_model.snippets.format import PieceCounter
-from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.signatures import SHARE, Signatures, fitting
 from lacuna_model.snippets.sources import Sources
@@ -42,10 +42,7 @@ def packages(tmp_path: Path) -> PackageIndex:
 def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
     sources = Sources()
     sources.put("shop.py", "class Till:\n    def pay(self, amount, *, tip=0):\n        return amount\n")
-    lines = text.split("\n")
-    return Signatures(
-        packages, sources, imports(text, "python"), lines, len(lines) - 1, lines[-1], "main.py", "python"
-    ).candidates()
+    return Signatures(packages, sources, CursorRows.at(len(text), text.encode(), "main.py", "python")).candidates()
 
 
 @pytest.mark.parametrize(
@@ -69,11 +66,6 @@ def test_the_signatures_of_what_the_last_lines_name(packages: PackageIndex, type
         "class Sheet(width: int, height: int = 1)"
     } == (expected - {"class Sheet(width: int, height: int = 1)"})
     assert {one.path for one in snippets} <= {"paper.pyi", "shop.py"}
-
-
-def test_a_reason_says_of_what_a_signature_is(packages: PackageIndex) -> None:
-    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    c = 3\n    glue(")
-    assert snippet == Snippet("paper.pyi", "def glue(a, b)\n", "how to use `glue`, at line 11", 1.0)
 
 
 def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
@@ -101,8 +93,8 @@ def test_types_of_scripts_are_not_offered_as_values_behind_a_dot(packages: Packa
     (folder / "glue.d.ts").write_text(
         "export interface Pasted { a: string; }\nexport declare function paste(a: string): Pasted;\n"
     )
-    lines = ["import * as glue from 'glue';", "const a = glue."]
-    imported = imports("\n".join(lines), "typescript")
-    (snippet,) = Signatures(packages, Sources(), imported, lines, 1, lines[1], "main.ts", "typescript").candidates()
+    text = "import * as glue from 'glue';\nconst a = glue."
+    cursor = CursorRows.at(len(text), text.encode(), "main.ts", "typescript")
+    (snippet,) = Signatures(packages, Sources(), cursor).candidates()
     assert snippet.path == "glue/glue.d.ts"
     assert snippet.text == "function paste(a: string): Pasted\n"

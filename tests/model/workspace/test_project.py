@@ -21,7 +21,7 @@ PIECES = PieceCounter()
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("lacuna_model.workspace.project.LOOK_S", 0.2)
+    monkeypatch.setattr("lacuna_model.snippets.index.LOOK_S", 0.2)
     return tmp_path / "cache"
 
 
@@ -108,12 +108,13 @@ def test_what_is_left_out_is_not_opened_when_it_changes(
         return read_within(root, file, limit)
 
     (root / ".gitignore").write_text("app.log\n")
-    project.read(PATIENCE)
+    project.follow()
+    until_followed(root, project)
     monkeypatch.setattr("lacuna_model.files.scanning.read_within", read)
     for name in (".env", "app.log", "new.py"):
         (root / name).write_text("value = total + 1\n")
-        project._look(str(root / name))
-    assert opened == ["new.py"]
+    until(lambda: "new.py" in known(project))
+    assert set(opened) == {"new.py"}
     assert follows(project, "value =").startswith(" total")
 
 
@@ -121,17 +122,9 @@ def test_what_is_left_out_is_not_opened_when_it_changes(
 def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Callable[..., str]) -> None:
     project.follow()
     until(lambda: project.is_read)
-    # The watcher may start a moment after the first reading, so the file is written until the change is seen.
-    number = 0
-
-    def written() -> bool:
-        nonlocal number
-        number += 1
-        (root / "new.py").write_text(f"value = total + {number}\n")
-        return follows(project, "value =").startswith(" total")
-
-    until(written)
-    (root / "new.py").unlink()
+    file = root / "new.py"
+    until_written(file, "value = total + 1\n", lambda: follows(project, "value =").startswith(" total"))
+    file.unlink()
     until(lambda: follows(project, "value =") == "")
 
 
@@ -315,21 +308,13 @@ def in_the_repository(folder: Path) -> tuple[Path, Path]:
     return folder, folder / ".git/info/exclude"
 
 
-def above_the_workspace(folder: Path) -> tuple[Path, Path]:
-    git(folder, "init", ".")
-    (folder / "part").mkdir()
-    return folder / "part", folder / ".git/info/exclude"
-
-
 def ignored_above_the_workspace(folder: Path) -> tuple[Path, Path]:
     git(folder, "init", ".")
-    (folder / "part").mkdir()
     return folder / "part", folder / ".gitignore"
 
 
 def of_a_work_tree(folder: Path) -> tuple[Path, Path]:
-    (folder / "first").mkdir()
-    git(folder / "first", "init", ".")
+    git(folder, "init", "first")
     git(folder / "first", "commit", "--allow-empty", "-m", "first")
     git(folder / "first", "worktree", "add", str(folder / "second"))
     return folder / "second", folder / "first/.git/info/exclude"
@@ -337,8 +322,7 @@ def of_a_work_tree(folder: Path) -> tuple[Path, Path]:
 
 def of_a_submodule(folder: Path) -> tuple[Path, Path]:
     for name in ("first", "second"):
-        (folder / name).mkdir()
-        git(folder / name, "init", ".")
+        git(folder, "init", name)
         git(folder / name, "commit", "--allow-empty", "-m", "first")
     git(folder / "first", "submodule", "add", str(folder / "second"), "sub")
     return folder / "first/sub", folder / "first/.git/modules/sub/info/exclude"
@@ -346,7 +330,7 @@ def of_a_submodule(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     "place",
-    [in_the_repository, above_the_workspace, ignored_above_the_workspace, of_a_work_tree, of_a_submodule],
+    [in_the_repository, ignored_above_the_workspace, of_a_work_tree, of_a_submodule],
     ids=lambda place: place.__name__,
 )
 def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
@@ -355,7 +339,7 @@ def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
     folder = tmp_path / "repository"
     folder.mkdir()
     root, rules = place(folder)
-    (root / "inner").mkdir()
+    (root / "inner").mkdir(parents=True)
     (root / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
     (root / "inner/solids.py").write_text("def volume(edge):\n    return edge * edge * edge\n")
     project = Project(root, tokenizer)

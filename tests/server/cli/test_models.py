@@ -80,7 +80,7 @@ def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Pat
     listed = run("models", "list", **here)
     assert listed.returncode == 0
     assert listed.stdout.splitlines()[0].split()[-2:] == ["READER", "SPEED"]
-    assert listed.stdout.count("own, cpu") == listed.stdout.count("not measured") == len(models.known())
+    assert listed.stdout.count("own, cpu") == listed.stdout.count("not measured") == len(models.MODELS)
     measuring.learn(300.0, models.LARGE_WEIGHTS)  # milliseconds of a line of the large model
     rows = {line.split()[0]: line for line in run("models", "list", **here).stdout.splitlines()}
     assert rows[models.LARGE_MODEL].rstrip().endswith("0.30 s a line")

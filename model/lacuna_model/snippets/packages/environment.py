@@ -39,6 +39,8 @@ _MAX_FILES, _MAX_LOCK = 200, 2_000_000
 _MAX_MANIFEST = 200_000
 _MAX_PARTS = 12
 _MAX_ENTRIES = 5_000
+# Files that a module may be, the best first, each with the folder that it may not lead out of.
+Places = Iterator[tuple[Path, Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,56 +85,58 @@ class Environment:
     def find(self, module: str, language: str, folder: str, within: Module | None) -> Module | None:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
         if language == "python":
-            return self._python(module)
-        self.watch(*(place / name for place in self._above(folder) for name in _TELLING))
-        if language in SCRIPTS:
-            return self._script(module, folder, within)
-        parts = module.split("/")
-        if len(parts) > _MAX_PARTS or not all(map(_PART.fullmatch, parts)):
-            return None
-        if language == "go":
-            return self._go(parts, folder)
-        return self._rust(parts, folder, within) if language == "rust" else None
+            places = self._python(module)
+        else:
+            self.watch(*(place / name for place in self._above(folder) for name in _TELLING))
+            parts = module.split("/")
+            if language in SCRIPTS:
+                places = self._script(module, folder, within)
+            elif len(parts) > _MAX_PARTS or not all(map(_PART.fullmatch, parts)):
+                return None
+            elif language == "go":
+                return self._go(parts, folder)
+            else:
+                places = self._rust(parts, folder, within)
+        files = ((root, _inside(root, file)) for root, file in places)
+        return next((Module(root, file, module) for root, file in files if file is not None), None)
 
     def _go(self, parts: list[str], folder: str) -> Module | None:
         """A package of Go, whose files are those of a folder."""
         module = "/".join(parts)
-        for place in self._above(folder):
-            if (found := _go_package(place / "vendor", module, module)) is not None:
-                return found
+        places = [(place / "vendor", module) for place in self._above(folder)]
         required = self._locked("go.mod", _GO_REQUIRED, folder)
         for count in range(len(parts), 0, -1):
             package = "/".join(parts[:count])
             if (version := required.get(package)) is not None:
                 own = f"{_escaped(package)}@{_escaped(version)}"
                 self.watch(_go_cache() / own)
-                return _go_package(_go_cache(), "/".join([own, *parts[count:]]), module)
-        standard = (_go_package(root / "src", module, module) for root in _go_roots()) if "." not in parts[0] else ()
-        return next((found for found in standard if found is not None), None)
+                places.append((_go_cache(), "/".join([own, *parts[count:]])))
+                break
+        else:
+            places += [(root / "src", module) for root in _go_roots() if "." not in parts[0]]
+        found = (_go_package(root, inner, module) for root, inner in places)
+        return next((one for one in found if one is not None), None)
 
-    def _rust(self, parts: list[str], folder: str, within: Module | None) -> Module | None:
+    def _rust(self, parts: list[str], folder: str, within: Module | None) -> Places:
         """A module of a crate; within one, a path from its own place or from the top of the crate comes first."""
         if within is not None:
             top = next((one for one in within.file.parents if one.name == "src"), within.file.parent)
             own = within.file.parent / ("" if within.file.stem in ("lib", "mod") else within.file.stem)
             for base in (own, within.file.parent, top):
-                if (file := _rust_file(within.root, base, parts)) is not None:
-                    return Module(within.root, file, str(file))
-        crate = parts[0]
+                yield from _rust_files(within.root, base, parts)
+        crate, *inner = parts
+        dashed = crate.replace("_", "-")
         for place in self._above(folder):
-            for name in (crate, crate.replace("_", "-")):
-                if (file := _rust_file(place / "vendor", place / "vendor" / name / "src", parts[1:])) is not None:
-                    return Module(place / "vendor", file, "/".join(parts))
+            for name in (crate, dashed):
+                yield from _rust_files(place / "vendor", place / "vendor" / name / "src", inner)
         locked = self._locked("Cargo.lock", _RUST_LOCKED, folder)
-        name = crate if crate in locked else crate.replace("_", "-")
+        name = crate if crate in locked else dashed
         registries = _registries() if name in locked else []
         self.watch(*registries)
-        places = [(one, one / f"{name}-{locked[name]}" / "src") for one in registries]
-        places += [(one, one / crate / "src") for one in _rust_libraries() if crate in _RUST_STANDARD]
-        for root, base in places:
-            if (file := _rust_file(root, base, parts[1:])) is not None:
-                return Module(root, file, "/".join(parts))
-        return None
+        for registry in registries:
+            yield from _rust_files(registry, registry / f"{name}-{locked[name]}" / "src", inner)
+        for library in _rust_libraries() if crate in _RUST_STANDARD else ():
+            yield from _rust_files(library, library / crate / "src", inner)
 
     def _locked(self, file: str, pattern: re.Pattern[str], folder: str) -> dict[str, str]:
         """The versions of packages that a file beside the sources, or above them, names."""
@@ -142,19 +146,16 @@ class Environment:
                 return dict(pattern.findall(data.decode(errors="replace")))
         return {}
 
-    def _python(self, module: str) -> Module | None:
+    def _python(self, module: str) -> Places:
         parts = module.split(".")
         if len(parts) > _MAX_PARTS or not all(map(_NAME.fullmatch, parts)):
-            return None
+            return
         if self._sites is None:
             self._sites = self._python_sites()
         for site in self._sites:
-            stubs = site.joinpath(f"{parts[0]}-stubs", *parts[1:])
-            for base in (stubs, site.joinpath(*parts)):
-                for name in (f"{base}.pyi", f"{base}/__init__.pyi", f"{base}.py", f"{base}/__init__.py"):
-                    if (file := _inside(site, Path(name))) is not None:
-                        return Module(site, file, module)
-        return None
+            for base in (site.joinpath(f"{parts[0]}-stubs", *parts[1:]), site.joinpath(*parts)):
+                for ending in (".pyi", "/__init__.pyi", ".py", "/__init__.py"):
+                    yield site, Path(f"{base}{ending}")
 
     def _python_sites(self) -> list[Path]:
         """The folders of Python's packages."""
@@ -166,41 +167,33 @@ class Environment:
                 libraries = [venv / "Lib", *(venv / "lib" / one for one in _listed(venv / "lib", _PYTHON_LIBRARY))]
                 sites = [library / "site-packages" for library in libraries]
                 self.watch(*sites)
-                found += [site for site in sites if _is_own_folder(venv, site)]
+                real = os.path.realpath(venv)
+                found += [site for site in sites if site.is_dir() and Path(os.path.realpath(site)).is_relative_to(real)]
         library = sysconfig.get_path("stdlib")
         return [*found, Path(library)] if library else found
 
-    def _script(self, module: str, folder: str, within: Module | None) -> Module | None:
+    def _script(self, module: str, folder: str, within: Module | None) -> Places:
         relative, parts = module.startswith("."), PurePosixPath(module).parts
         if not parts or len(parts) > _MAX_PARTS or module.startswith("/") or "\0" in module:
-            return None
-        if within is not None and relative:
-            path = Path(os.path.normpath(within.file.parent / module))
-            file = _script_file(within.root, path)
-            return Module(within.root, file, str(path)) if file else None
+            return
+        if relative and within is not None:
+            yield from _script_files(within.root, within.file.parent / module)
         if relative or ".." in parts:
-            return None
+            return
         count = 2 if module.startswith("@") else 1
         package, inner = "/".join(parts[:count]), "/".join(parts[count:])
         typed = f"@types/{package.removeprefix('@').replace('/', '__')}"
         if module.startswith("node:"):
             package = typed = "@types/node"
             inner = module.removeprefix("node:")
-        for modules in self._node_modules(folder):
+        places = (place / "node_modules" for place in self._above(folder))
+        for modules in (one for one in places if one.is_dir() and not one.is_symlink()):
             for name in (typed, package):  # types of their own are in few packages that have others, too
-                own = modules / name
-                if (manifest := _manifest(modules, own)) is None:
-                    continue
-                for entry in manifest.entries(inner):
-                    if (file := _script_file(modules, Path(os.path.normpath(own / entry)))) is not None:
-                        return Module(modules, file, module)
-        return None if ":" in module else self._script(f"node:{module}", folder, None)
-
-    def _node_modules(self, folder: str) -> Iterator[Path]:
-        """The folders of packages that a file in a folder of the workspace sees."""
-        for parent in self._above(folder):
-            if (parent / "node_modules").is_dir() and not (parent / "node_modules").is_symlink():
-                yield parent / "node_modules"
+                if (manifest := _manifest(modules, modules / name)) is not None:
+                    for entry in manifest.entries(inner):
+                        yield from _script_files(modules, modules / name / entry)
+        if ":" not in module:
+            yield from self._script(f"node:{module}", folder, None)
 
     def _above(self, folder: str) -> Iterator[Path]:
         """A folder of the workspace, and those around it up to the root."""
@@ -249,15 +242,15 @@ def _manifest(modules: Path, package: Path) -> _Manifest | None:
         return _Manifest() if data is not None else None
 
 
-def _script_file(root: Path, path: Path) -> Path | None:
-    """The file that an import names, its types first."""
+def _script_files(root: Path, named: Path) -> Places:
+    """The files that an import may name, types first."""
+    path = Path(os.path.normpath(named))
     bare = _SCRIPT_SOURCE.sub("", path.name)
-    stems = [path.with_name(bare), path.with_name(path.name)] if bare != path.name else [path]
+    stems = [path.with_name(bare), path] if bare != path.name else [path]
     for stem in (*stems, path / "index"):
         for ending in _SCRIPT_ENDINGS:
-            if (file := _inside(root, stem.with_name(stem.name + ending))) is not None:
-                return file
-    return _inside(root, path)
+            yield root, stem.with_name(stem.name + ending)
+    yield root, path
 
 
 def _inside(root: Path, file: Path) -> Path | None:
@@ -267,10 +260,6 @@ def _inside(root: Path, file: Path) -> Path | None:
         return root / real.relative_to(top) if real.is_file() and real.is_relative_to(top) else None
     except (OSError, ValueError):
         return None
-
-
-def _is_own_folder(venv: Path, site: Path) -> bool:
-    return site.is_dir() and Path(os.path.realpath(site)).is_relative_to(os.path.realpath(venv))
 
 
 def _go_package(root: Path, inner: str, module: str) -> Module | None:
@@ -316,13 +305,12 @@ def _rust_libraries() -> list[Path]:
     return [chains / name / "lib/rustlib/src/rust/library" for name in _listed(chains, _PART)]
 
 
-def _rust_file(root: Path, base: Path, parts: list[str]) -> Path | None:
-    """The file of a module of a crate whose sources are in a folder."""
-    if root.is_symlink():
-        return None
-    inner = base.joinpath(*parts)
-    names = (inner.with_name(f"{inner.name}.rs"), inner / "mod.rs") if parts else (inner / "lib.rs",)
-    return next((file for name in names if (file := _inside(root, name)) is not None), None)
+def _rust_files(root: Path, base: Path, parts: list[str]) -> Places:
+    """The files that a module of a crate may be in whose sources are in a folder."""
+    if not root.is_symlink():
+        inner = base.joinpath(*parts)
+        names = (inner.with_name(f"{inner.name}.rs"), inner / "mod.rs") if parts else (inner / "lib.rs",)
+        yield from ((root, name) for name in names)
 
 
 def absolute(module: str, within: Module) -> str:

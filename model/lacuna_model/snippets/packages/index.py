@@ -113,21 +113,25 @@ class PackageIndex:
 
     def offered(self, module: Import, language: str, folder: str) -> dict[str, tuple[str, str]]:
         """The public names that are known of an imported module, each with the path of its file and its signature."""
-        place = _place(_joined(module, language), language, folder)
-        self._ask(place, "")
         return {
-            name: (source.file.shown if source.file is not None else place.module, text)
-            for source in self._read_from(place, _HOPS)
+            name: (source.file.shown if source.file is not None else module.module, text)
+            for source in self._of(module, language, folder)
             for name, text in source.names.names.items()
             if not name.startswith("_")
         }
 
     def names(self, module: Import, language: str, folder: str) -> set[str]:
         """All names that are known of an imported module, those that it takes from others among them."""
-        place = _place(_joined(module, language), language, folder)
-        self._ask(place, "")
-        known = (source.names for source in self._read_from(place, _HOPS))
+        known = (source.names for source in self._of(module, language, folder))
         return {name for names in known for name in (*names.names, *names.imported)}
+
+    def _of(self, module: Import, language: str, folder: str) -> Iterator[_Source]:
+        """What is known of a module that was imported as a whole, perhaps from its package."""
+        between = _BETWEEN.get(language)
+        is_inner = module.name and between is not None
+        place = _place(f"{module.module}{between}{module.name}" if is_inner else module.module, language, folder)
+        self._ask(place, "")
+        return self._read_from(place, _HOPS)
 
     def _ask(self, place: _Place, name: str) -> Named | None:
         if place.language not in _READERS:
@@ -163,12 +167,8 @@ class PackageIndex:
         if time.monotonic() >= self._looks_at:
             self._looks_at = time.monotonic() + LOOK_AFTER
             if self._environment.has_changed():
-                self._forget()
-                self._spent = 0.0
-
-    def _forget(self) -> None:
-        self._sources, self._asked = {}, set()
-        self._version += 1
+                self._sources, self._asked, self._spent = {}, set(), 0.0
+                self._version += 1
 
     def _find(self, place: _Place, name: str, hops: int, *, reads: bool) -> Named | None:
         """A name of a module ("": the module itself), also where it comes from another; ``reads`` what is not read."""
@@ -260,12 +260,6 @@ def _from(source: _Source, place: _Place, module: str) -> _Place:
         return _Place(absolute(module, source.file), "python")
     is_near = place.language == "rust" or module.startswith(".")
     return replace(place, module=module, within=source.file if is_near else None)
-
-
-def _joined(module: Import, language: str) -> str:
-    """The name of a module that was imported as a whole, perhaps from its package."""
-    between = _BETWEEN.get(language)
-    return f"{module.module}{between}{module.name}" if module.name and between is not None else module.module
 
 
 def _own(module: ModuleType | None) -> ModuleNames | None:
