@@ -188,7 +188,6 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
     table = torch.zeros((config.vocab_size, config.hidden_size), device=device, dtype=dtype)
     table[torch.tensor(aside.tokens, device=device)] = tensors["embedding"]
     transformer = build_transformer(config, tensors | {"embedding": table, "head": table})
-    assert tokenizer.fim is not None
     masks = rows_file.shipped(MODEL) if config.hidden_size == 896 else None
     return LoadedFim(
         MODEL,
@@ -196,7 +195,6 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
         tokenizer,
         transformer if masks is None else rows_file.read(masks, transformer, None),
         PrefixTable(tokenizer, device),
-        tokenizer.fim,
         dtype,
     )
 

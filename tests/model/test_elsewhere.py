@@ -66,7 +66,7 @@ def model(
     transformer = build_transformer(config, tensors)
     prefixes = PrefixTable(tokenizer, device)
     costs = tiny_fim.Paying()
-    loaded = LoadedFim("tiny", config, tokenizer, transformer, prefixes, tiny_fim.FIM, dtype, costs=costs)
+    loaded = LoadedFim("tiny", config, tokenizer, transformer, prefixes, dtype, costs=costs)
     vars(loaded)["chat"] = ChatTemplate(TEMPLATE, SPECIALS)
     return loaded
 

@@ -22,7 +22,7 @@ from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.fim.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
 from lacuna_model.fim.passes import ContextPieces, SharedPasses
-from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
+from lacuna_model.fim.preparing import for_gpu, prepared
 from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import machine, models
@@ -50,7 +50,7 @@ from lacuna_model.network.devices import (
     choose_threads,
     default_precision,
 )
-from lacuna_model.network.linear import EDIT, INFILL, DenseLinear, GpuLinear, Linear, NativeLinear
+from lacuna_model.network.linear import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 
@@ -80,12 +80,17 @@ class LoadedFim:
     tokenizer: Tokenizer
     transformer: Network
     prefixes: PrefixTable
-    fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
     rates: AcceptanceRates = field(default_factory=AcceptanceRates)
     path: Path | None = None
+
+    @property
+    def fim(self) -> FimTokens:
+        """The tokens of its fill-in-the-middle format."""
+        assert self.tokenizer.fim is not None
+        return self.tokenizer.fim
 
     @property
     def answers(self) -> bool:
@@ -117,14 +122,6 @@ class LoadedFim:
         return edit_format(self.path) if self.path is not None else None
 
     @cached_property
-    def frequent_head(self) -> Linear:
-        """The head for the first :data:`FREQUENT_TOKENS` tokens, or for all where that is not possible."""
-        head = self.transformer.head
-        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear | GpuLinear):
-            return head
-        return head.first(FREQUENT_TOKENS)
-
-    @cached_property
     def passes(self) -> SharedPasses:
         """The passes that the requests of this model share."""
         return SharedPasses(self.transformer, self.costs, self.digests)
@@ -132,7 +129,7 @@ class LoadedFim:
     @cached_property
     def masked(self) -> MaskedPasses:
         """The passes in which it drafts for a larger model, which requests share."""
-        return MaskedPasses(self.transformer, self.frequent_head, self.costs)
+        return MaskedPasses(self.transformer, self.costs)
 
     @cached_property
     def digests(self) -> Digests:
@@ -180,54 +177,9 @@ def load_fim(
     takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
     kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
     exact. ``eight_bit_keys``: keys and values are kept in 8 bit. ``advance`` is called with the layers prepared and
-    their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read or
-    the model has no fill-in-the-middle tokens.
+    their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read,
+    or holds no diffusion model and no fill-in-the-middle tokens.
     """
-    parts = load_parts(
-        path,
-        threads=threads,
-        precision=precision,
-        device=device,
-        drafts=drafts,
-        eight_bit_keys=eight_bit_keys,
-        advance=advance,
-    )
-    assert parts.tokenizer.fim is not None
-    return LoadedFim(
-        name,
-        parts.config,
-        parts.tokenizer,
-        rows_file.with_shipped(name, parts.transformer, parts.kernels, drafts=drafts),
-        parts.prefixes,
-        parts.tokenizer.fim,
-        parts.cache_dtype,
-        path=path,
-    )
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What is loaded of any model, whatever its tokens mean."""
-
-    config: ModelConfig
-    tokenizer: Tokenizer
-    transformer: Transformer
-    prefixes: PrefixTable
-    cache_dtype: torch.dtype
-    kernels: NativeKernels | None
-
-
-def load_parts(
-    path: Path,
-    *,
-    threads: int = 0,
-    precision: str = "",
-    device: str = "",
-    drafts: bool = False,
-    eight_bit_keys: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
-) -> Parts:
-    """Load the parts of a model in the form that is fast on the device; the arguments are those of :func:`load_fim`."""
     place = choose_device(device)
     if eight_bit_keys:
         check_eight_bit(place)
@@ -253,7 +205,8 @@ def load_parts(
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     kept = torch.int8 if eight_bit_keys else kept
-    return Parts(config, tokenizer, transformer, prefixes, kept, kernels)
+    transformer = rows_file.with_shipped(name, transformer, kernels, drafts=drafts)
+    return LoadedFim(name, config, tokenizer, transformer, prefixes, kept, path=path)
 
 
 def prepared_forms(path: Path) -> list[Path]:
@@ -278,7 +231,7 @@ def _weights(
     kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
-        return found.tensors, found.about
+        return found
     weights, about = opened(path, folder)
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
@@ -292,7 +245,7 @@ def _weights(
         return tensors, about
     del tensors
     machine.give_back_freed()
-    return found.tensors, about
+    return found
 
 
 def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:

@@ -72,7 +72,7 @@ def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: i
     track = reader.new(model.fill_kind if model.answers else "")
     track.become(model.tokenizer.encode(calibration_text())[:count], 0)
     if not model.answers:
-        MaskedPasses(model.transformer, model.frequent_head, costs).draft([WantedSlots(reader, [[track]], [])], masks)
+        MaskedPasses(model.transformer, costs).draft([WantedSlots(reader, [[track]], [])], masks)
         return
     tail = reader.new()
     tail.become([-1 - mask for mask in range(masks)], count)

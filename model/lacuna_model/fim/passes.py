@@ -216,23 +216,21 @@ class SharedPasses:
 
     def _pass(self, together: Sequence[Wanted]) -> None:
         """One pass. On the host it ends with the outputs; a device is given it, and goes on with it."""
-        began, recorded, waits = perf_counter(), self._transformer.recorded, self._is_busy
-        rows = Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together])
-        spans = rows.spans()
-
-        def saw(seconds: float) -> None:
-            if is_plain:
-                self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
-
-        try:
+        began, waits = perf_counter(), self._is_busy
+        with Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together]) as rows:
+            spans = rows.spans()
             pairs = zip(together, spans, strict=True)
             outputs = [(asked, _last(asked, own)) for wanted, own in pairs for asked in wanted.asked]
             early = [False] * len(rows)
             for asked, span in outputs:
                 early[span] = [rule.early for rule in asked.rules]
             read = rows.read(self._transformer, early, self._digests)
-            # One that records a graph takes longer than others, and so does one that waits for another.
-            is_plain = not waits and self._transformer.recorded == recorded
+
+            def saw(seconds: float) -> None:
+                # One that records a graph takes longer than others, and so does one that waits for another.
+                if not (waits or read.recorded):
+                    self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
+
             if read.kept is None and not self.is_asynchronous:
                 found = iter(self._outputs(read, outputs, early, lambda: saw(perf_counter() - began)))
                 for wanted in together:
@@ -242,9 +240,6 @@ class SharedPasses:
                 under_way = PassUnderWay(together, summaries, places, began, perf_counter(), saw)
                 for wanted in together:
                     wanted.under_way = under_way
-        except BaseException:
-            rows.forget()
-            raise
         for wanted, own in zip(together, spans, strict=True):
             wanted.beside = len(rows) - sum(map(len, own.values()))
 

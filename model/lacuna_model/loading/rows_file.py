@@ -130,8 +130,8 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
         for index in range(config.layers)
     ]
     if config.kind != MASKS:
-        return base.with_additions(config.kind, layers, kernels)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
+        return base.with_additions(config.kind, layers)
+    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways))
 
 
 def _wider(name: str, tensor: Tensor, more: int) -> Tensor:

@@ -107,30 +107,28 @@ QUANTISATIONS = (
 )  # fmt: skip
 
 
-class GgufFile:
+class GgufFile(GgufReader):
     """A GGUF file opened for reading: config, vocabulary and dequantised weights.
 
     Raises WeightsError where it is not a GGUF file, is cut short, or holds a model that this loader does not support.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = GgufReader(path)
-        self._tensors = self._file.tensors
-        self._architecture = self._file.field("general.architecture")
+        super().__init__(path)
+        self._architecture = self.field("general.architecture")
         if self._architecture not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
             raise OtherKindError(
                 f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}"
             )
-        for tensor in self._tensors.values():
+        for tensor in self.tensors.values():
             if tensor.tensor_type.name not in QUANTISATIONS:
                 raise OtherKindError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
-        if self._file.optional("split.count") not in (None, 0, 1):
+        if self.optional("split.count") not in (None, 0, 1):
             raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
 
     def _shape(self, name: str, default: float | None = None) -> int:
-        return int(self._file.number(f"{self._architecture}.{name}", default))
+        return int(self.number(f"{self._architecture}.{name}", default))
 
     def config(self) -> ModelConfig:
         """The transformer's shape; raises WeightsError where it is not supported."""
@@ -152,26 +150,26 @@ class GgufFile:
             num_heads=heads,
             num_kv_heads=self._shape("attention.head_count_kv", heads),
             head_dim=head_dim,
-            vocab_size=len(self._file.texts("tokenizer.ggml.tokens")),
-            rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
+            vocab_size=len(self.texts("tokenizer.ggml.tokens")),
+            rope_theta=self.number(f"{self._architecture}.rope.freq_base", 10_000.0),
             rope_scale=self._rope_scale(),
-            rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
+            rms_norm_eps=self.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
             max_positions=min(self._shape("context_length"), MAX_POSITIONS),
-            tie_embeddings="output.weight" not in self._tensors,
-            attention_bias="blk.0.attn_q.bias" in self._tensors,
-            qk_norm="blk.0.attn_q_norm.weight" in self._tensors,
+            tie_embeddings="output.weight" not in self.tensors,
+            attention_bias="blk.0.attn_q.bias" in self.tensors,
+            qk_norm="blk.0.attn_q_norm.weight" in self.tensors,
         )
 
     def _rope_scale(self) -> float:
         """The divisor of positions before rotation."""
-        kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
+        kind = self.optional(f"{self._architecture}.rope.scaling.type") or "none"
         if kind not in ("none", "linear"):
             raise OtherKindError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
-        return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
+        return float(self.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
 
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's vocabulary and merges; raises WeightsError where its kind is unknown."""
-        return read_vocabulary(self._file)
+        return read_vocabulary(self)
 
     def state(self) -> "GgufTensors":
         """All weights in float32, under the names of :class:`lacuna_model.network.transformer.Transformer`."""
@@ -182,16 +180,16 @@ class GgufFile:
         # The last block first: a damaged file may claim billions of them.
         for i in reversed(range(config.num_layers)):
             names |= self._block(i)
-            if (norm := names[f"layers.{i}.attn_norm"]) not in self._tensors:
+            if (norm := names[f"layers.{i}.attn_norm"]) not in self.tensors:
                 raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
         # An unknown tensor would change the model's outputs, so it is refused.
-        if unread := self._tensors.keys() - names.values():
+        if unread := self.tensors.keys() - names.values():
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
-        if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
+        if missing := [theirs for theirs in names.values() if theirs not in self.tensors]:
             raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
-        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self._tensors.items()})
+        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()})
         turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
-        return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, turned)
+        return GgufTensors({ours: self.tensors[theirs] for ours, theirs in names.items()}, turned)
 
     def _block(self, index: int) -> dict[str, str]:
         """GGUF's names for the tensors of a block by ours, with those optional ones that it has."""
@@ -200,7 +198,7 @@ class GgufFile:
         others |= {
             f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
         }
-        return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
+        return names | {ours: theirs for ours, theirs in others.items() if theirs in self.tensors}
 
 
 def other_kind(path: Path) -> str:

@@ -1,6 +1,5 @@
 """Keys and values of rows in an arena: which rows see which, how far each has moved, and the parts of a pass."""
 
-import copy
 import math
 import mmap
 import sys
@@ -84,17 +83,6 @@ def mask_of(seen: Sequence[SeenRows], width: int) -> Tensor:
         shown[:, order[:least]] = True
         shown[:, order[least:most]] = np.arange(least, most) < one.counts[:, None]
     return torch.from_numpy(mask)
-
-
-def within(seen: Sequence[SeenRows], rows: range) -> list[SeenRows]:
-    """What some neighbouring ones of all rows see."""
-    found, first = list[SeenRows](), 0
-    for one in seen:
-        counts = one.counts[max(rows.start - first, 0) : max(rows.stop - first, 0)]
-        if len(counts):
-            found.append(SeenRows(one.before, one.own, counts))
-        first += len(one.counts)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +212,6 @@ class Arena:
     def listed(self, rows: NDArray[np.int64]) -> RowList:
         """Rows in the order of a text, with what is known of their tokens."""
         return RowList(rows, self.moved[rows] if self.has_moved else None)
-
-    def behind(self, count: int) -> "Arena":
-        """The same keys and values for rows of a pass that come after its first ``count`` ones."""
-        other = copy.copy(self)
-        other.tail += count
-        return other
 
     def rows(self, count: int) -> range:
         """The rows that a pass of ``count`` rows attends to; its own are the last."""

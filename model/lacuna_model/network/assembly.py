@@ -1,6 +1,6 @@
 """Builds a transformer from tensors, with each linear in the form that its tensors have."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -25,16 +25,29 @@ FUSED = {
 State = Mapping[str, Tensor]
 
 
+def layer_of(state: Iterable[str], index: int) -> dict[str, str]:
+    """The names of a layer's tensors, by those without its number."""
+    prefix = f"layers.{index}."
+    return {name.removeprefix(prefix): name for name in state if name.startswith(prefix)}
+
+
+def fuse_layer(layer: State) -> dict[str, Tensor]:
+    """A layer's tensors, named without its number, with its projections stacked according to :data:`FUSED`."""
+    fused = {name: layer[name] for name in layer if "proj" not in name}
+    for name, parts in FUSED.items():
+        for suffix in ("", ".bias"):
+            present = [layer[part + suffix] for part in parts if part + suffix in layer]
+            if len(present) == len(parts):
+                fused[name + suffix] = torch.cat(present)
+    return fused
+
+
 def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
-    """The tensors of a checkpoint with the projections of each layer stacked according to :data:`FUSED`."""
-    fused = {name: state[name] for name in state if "proj" not in name}
-    for layer in range(config.num_layers):
-        for name, parts in FUSED.items():
-            for suffix in ("", ".bias"):
-                tensors = [state.get(f"layers.{layer}.{part}{suffix}") for part in parts]
-                present = [tensor for tensor in tensors if tensor is not None]
-                if len(present) == len(parts):
-                    fused[f"layers.{layer}.{name}{suffix}"] = torch.cat(present)
+    """The tensors of a checkpoint with the projections of each layer stacked."""
+    fused = {name: state[name] for name in state if not name.startswith("layers.")}
+    for index in range(config.num_layers):
+        layer = fuse_layer({own: state[name] for own, name in layer_of(state, index).items()})
+        fused |= {f"layers.{index}.{name}": tensor for name, tensor in layer.items()}
     if config.tie_embeddings:
         fused["head"] = fused["embedding"]
     return fused

@@ -37,10 +37,6 @@ class DenseLinear:
         self._weight = weight
         self._bias = bias
 
-    def first(self, count: int) -> Linear:
-        """The linear's first ``count`` outputs."""
-        return DenseLinear(self._weight[:count], None if self._bias is None else self._bias[:count])
-
     def dense(self) -> Tensor:
         """The weight [out, in]."""
         return self._weight
@@ -64,11 +60,6 @@ class GpuLinear:
         self._weight = weight
         self._scale = scale
         self._exact = exact
-
-    def first(self, count: int) -> "GpuLinear":
-        """The linear's first ``count`` outputs; they share the weight's memory."""
-        scale, bias = (part if part is None else part[:count] for part in (self._scale, self.bias))
-        return GpuLinear(self._weight[:count], scale, bias, exact=self._exact)
 
     def exact(self) -> "GpuLinear":
         """The same linear, exact for any number of rows."""
@@ -169,11 +160,6 @@ class NativeLinear:
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] float32 -> [..., out] float32."""
         return self._kernels.linear(x, self.packed)
-
-    def first(self, count: int) -> Linear:
-        """The linear's first ``count`` outputs, a multiple of ``WIDTH``; they share the weight's memory."""
-        packed = self._kernels.first(self.packed, count)
-        return lambda x: self._kernels.linear(x, packed)
 
     def lookup(self, ids: Tensor) -> Tensor:
         """Rows of the weight: ``ids`` [...] -> [..., in] float32."""

@@ -31,31 +31,40 @@ def token_type(vocab_size: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype(">u2" if vocab_size <= 0xFFFF else ">u4")
 
 
-def join(documents: Sequence[Sequence[int] | NDArray[np.unsignedinteger]], kind: np.dtype[np.unsignedinteger]) -> bytes:
-    """Documents as one text, with a separator before each and at the end."""
-    separator = np.full(1, np.iinfo(kind).max, dtype=kind)
-    parts = [separator]
-    for document in documents:
-        parts += [np.asarray(document, dtype=kind), separator]
-    # Without the dtype, concatenating returns native byte order.
-    return np.concatenate(parts, dtype=kind).tobytes()
+class IndexedDocuments(Generic[Name]):
+    """Documents by name as one text, with a separator before each and at the end, and all suffixes of it in order.
 
-
-class SuffixArray:
-    """All suffixes of a text of documents in order.
-
-    ``data`` is the text that :func:`join` made; ``order`` its suffixes (token offsets, int32), sorted here where not
-    given. No run that is searched holds a separator, so no match crosses the border of a document.
+    ``data`` is the text; ``order`` its suffixes (token offsets, int32), sorted here where not given. No run that is
+    searched holds a separator, so no match crosses the border of a document.
     """
 
-    def __init__(self, data: bytes, kind: np.dtype[np.unsignedinteger], order: NDArray[np.int32] | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        kind: np.dtype[np.unsignedinteger],
+        names: Sequence[Name],
+        order: NDArray[np.int32] | None = None,
+    ) -> None:
         self.data = data
         self.kind = kind
-        self.tokens = np.frombuffer(data, dtype=kind)
+        self.names: Sequence[Name] = names
+        self.text = np.frombuffer(data, dtype=kind)
         self.separator = int(np.iinfo(kind).max)
         self.order = self._sorted() if order is None else order
         # A memoryview yields plain integers, several times faster than an array does.
         self._view = self.order.view(np.uint8).data.cast("i")
+
+    @classmethod
+    def index(
+        cls, documents: Mapping[Name, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
+    ) -> "IndexedDocuments[Name]":
+        """Index documents given by name."""
+        separator = np.full(1, np.iinfo(kind).max, dtype=kind)
+        parts = [separator]
+        for document in documents.values():
+            parts += [np.asarray(document, dtype=kind), separator]
+        # Without the dtype, concatenating returns native byte order.
+        return cls(np.concatenate(parts, dtype=kind).tobytes(), kind, tuple(documents))
 
     def _sorted(self) -> NDArray[np.int32]:
         # The library sorts bytes; only the offsets of a token's first byte are suffixes.
@@ -68,53 +77,29 @@ class SuffixArray:
     @cached_property
     def borders(self) -> NDArray[np.int64]:
         """Offsets of the separators: document i lies between the borders i and i + 1."""
-        return np.flatnonzero(self.tokens == self.separator)
+        return np.flatnonzero(self.text == self.separator)
 
-    def documents_of(self, places: Places) -> NDArray[np.int64]:
-        """The numbers of the documents that contain the places."""
-        return np.searchsorted(self.borders, places, side="right") - 1
+    @cached_property
+    def numbers(self) -> Mapping[Name, int]:
+        """The number of every document by its name."""
+        return {name: number for number, name in enumerate(self.names)}
 
-    def find(self, run: bytes) -> tuple[int, int]:
-        """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
+    def tokens(self) -> Iterator[tuple[Name, Tokens]]:
+        """Yield the tokens of every document by name."""
+        for name, first, last in zip(self.names, self.borders[:-1] + 1, self.borders[1:], strict=True):
+            yield name, self.text[first:last]
+
+    def places(self, run: bytes) -> Places:
+        """The offsets of a run of tokens (as bytes); of very many, an even sample."""
         data, width, size = self.data, self.kind.itemsize, len(run)
 
         def head(place: int) -> bytes:
             return data[place * width : place * width + size]
 
         first = bisect_left(self._view, run, key=head)
-        return first, bisect_right(self._view, run, lo=first, key=head)
-
-    def places(self, stretch: tuple[int, int]) -> Places:
-        """The offsets of the suffixes in a range; of a long range, an even sample."""
-        first, last = stretch
+        last = bisect_right(self._view, run, lo=first, key=head)
         step = max(1, -(-(last - first) // MAX_PLACES))
         return self.order[first:last:step].astype(np.int64)
-
-
-class IndexedDocuments(Generic[Name]):
-    """A suffix array over documents and their names."""
-
-    def __init__(self, array: SuffixArray, names: Sequence[Name]) -> None:
-        self.array = array
-        self.names: Sequence[Name] = names
-
-    @classmethod
-    def index(
-        cls, documents: Mapping[Name, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
-    ) -> "IndexedDocuments[Name]":
-        """Build the suffix array of documents given by name."""
-        return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
-
-    def tokens(self) -> Iterator[tuple[Name, Tokens]]:
-        """Yield the tokens of every document by name."""
-        borders = self.array.borders
-        for name, first, last in zip(self.names, borders[:-1] + 1, borders[1:], strict=True):
-            yield name, self.array.tokens[first:last]
-
-    @cached_property
-    def numbers(self) -> Mapping[Name, int]:
-        """The number of every document by its name."""
-        return {name: number for number, name in enumerate(self.names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +108,6 @@ class Segment:
 
     documents: IndexedDocuments[Any]
     counts: NDArray[np.bool_] | None = None
-
-    @property
-    def array(self) -> SuffixArray:
-        """The suffix array of the documents."""
-        return self.documents.array
 
     @classmethod
     def of(cls, documents: IndexedDocuments[Name], without: Collection[Name]) -> "Segment":
@@ -141,7 +121,9 @@ class Segment:
 
     def counted(self, places: Places) -> Places:
         """The places that lie in documents that count."""
-        return places if self.counts is None else places[self.counts[self.array.documents_of(places)]]
+        if self.counts is None:
+            return places
+        return places[self.counts[np.searchsorted(self.documents.borders, places, side="right") - 1]]
 
 
 @dataclass(slots=True)
@@ -218,7 +200,7 @@ class Match:
 
     def tokens(self) -> NDArray[np.int64]:
         """The token in the slot at every place (of very many, a sample)."""
-        return np.concatenate([segment.array.tokens[places].astype(np.int64) for segment, places in self.found])
+        return np.concatenate([segment.documents.text[places].astype(np.int64) for segment, places in self.found])
 
     def likeliest(self) -> tuple[int, float]:
         """The most frequent token of the slot, and its share of all."""
@@ -233,8 +215,8 @@ class Match:
         """
         found = []
         for segment, places in self.found:
-            kept = places[segment.array.tokens[places] == token] + 1
-            kept = kept[segment.array.tokens[kept] != segment.array.separator]
+            kept = places[segment.documents.text[places] == token] + 1
+            kept = kept[segment.documents.text[kept] != segment.documents.separator]
             if len(kept):
                 found.append((segment, kept))
         return Match(min(self.length + 1, MAX_MATCH), tuple(found)) if found else None
@@ -255,13 +237,13 @@ def longest_match(segments: Sequence[Segment], context: Sequence[int]) -> Match 
 
 def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tuple[int, Places]:
     """Length and places of the longest match in one segment; 0 and none where it is shorter than ``at_least``."""
-    array = segment.array
-    run = np.asarray(context, dtype=array.kind).tobytes()
-    width = array.kind.itemsize
+    documents = segment.documents
+    run = np.asarray(context, dtype=documents.kind).tobytes()
+    width = documents.kind.itemsize
 
     def places(length: int) -> Places:
-        slots = array.places(array.find(run[-length * width :])) + length
-        return segment.counted(slots[array.tokens[slots] != array.separator])
+        slots = documents.places(run[-length * width :]) + length
+        return segment.counted(slots[documents.text[slots] != documents.separator])
 
     length = max(at_least, 1)
     found = places(length) if len(context) >= length else np.zeros(0, dtype=np.int64)
