@@ -8,7 +8,7 @@ A model that has mask rows may read some behind a draft: they propose the draft 
 A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -252,16 +252,18 @@ class FimReader:
     def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
         """The parts with guesses at what follows."""
         fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
+        runs: Mapping[Key, Sequence[DraftedToken]] = {}
         if self._smaller is not None:
             doubtful = {
                 key: fill for key, fill in fills.items() if fill.room > 0 and not self._drafts.is_sure(key, fill)
             }
-            yield from self._smaller.drafting(doubtful)
+            runs = yield from self._smaller.drafting(doubtful)
         unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
         rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
         found = list[FillInPass]()
         for part in parts:
-            found.append(self._guessed(part, fills[part.fill.key], rows) if part.drafts else part)
+            key = part.fill.key
+            found.append(self._guessed(part, fills[key], rows, runs.get(key, ())) if part.drafts else part)
             rows += len(found[-1].guesses) + found[-1].num_masks
         return found
 
@@ -274,9 +276,8 @@ class FimReader:
         behind = tokens.behind if written == tokens.found else []
         return WrittenFill(written, most, tokens.guess, behind)
 
-    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int) -> FillInPass:
-        """A part with guesses and masks, in a pass of so many ``rows`` without them."""
-        run = self._smaller.run(part.fill.key) if self._smaller is not None else ()
+    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int, run: Sequence[DraftedToken]) -> FillInPass:
+        """A part with guesses and masks, in a pass of so many ``rows`` without them; a smaller model drafted a run."""
         guesses = self._drafts.draft(part.fill.key, written, rows, run)
         before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
         end = before + 1 + len(part.written) + len(guesses)

@@ -74,7 +74,7 @@ class TrackReader:
     def __init__(self, transformer: Transformer, dtype: torch.dtype, costs: PassCosts | None = None) -> None:
         """``costs`` learn what a reading with pauses takes."""
         self._network = self._transformer = transformer
-        self._costs = costs
+        self.costs = costs or PassCosts()
         self.device = transformer.device
         self.arena = Arena(transformer.config, self.device, dtype)
         self.tracks: list[Track] = []
@@ -138,12 +138,7 @@ class TrackReader:
                 track.place(_within(track.rows, piece.arena_rows), UNREAD)
             raise
         self._piece = None
-        self.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
-
-    def saw_reading(self, rows: int, ms: float) -> None:
-        """Let the costs know what a reading of context has taken."""
-        if self._costs is not None:
-            self._costs.saw_reading(rows, ms)
+        self.costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.

@@ -165,7 +165,7 @@ class LlamaTracks(TrackReader):
     def __init__(self, network: LlamaNetwork, cells: Cells, cell_bytes: int, costs: PassCosts | None = None) -> None:
         self.device = network.device
         self._network = network
-        self._costs = costs
+        self.costs = costs or PassCosts()
         self._cell_bytes = cell_bytes
         self.cells = cells
         self.kept: dict[Track, TrackCells] = {}
@@ -205,7 +205,7 @@ class LlamaTracks(TrackReader):
         except BaseException:
             rows.forget()
             raise
-        self.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
+        self.costs.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
 
     def ending(self) -> Generator[None, None, None]:
         """Nothing is left begun."""

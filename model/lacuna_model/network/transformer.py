@@ -112,6 +112,7 @@ class Transformer(Network):
         self.device = final_norm.device
         self.is_asynchronous = self.device != HOST
         self.added: Mapping[str, LayerAdditions] = {}
+        self.kernels: NativeKernels | None = None
         self._native: NativeLayers | None = None
         self._gpu: GpuLayers | None = None
         self._graphs: Graphs | None = None
@@ -254,13 +255,13 @@ class Transformer(Network):
             return self
         config, other = self.config, copy.copy(self)
         other._native = NativeLayers(kernels, parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
-        other._faster = partial(Transformer.native, kernels=kernels)
+        other.kernels, other._faster = kernels, partial(Transformer.native, kernels=kernels)
         return other
 
     @property
     def is_native(self) -> bool:
         """Whether the layers run in native kernels."""
-        return self._native is not None
+        return self.kernels is not None
 
 
 def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -57,12 +57,3 @@ def test_a_list_on_the_device_is_made_anew_where_a_track_has_moved() -> None:
         assert rows is not None
         found.append(rows.part.seen[0].before.on(torch.device("cpu")).tolist())
     assert found == [[[0, 0], [1, 0], [2, by], [3, by]] for by in (0, 0, 3, -1)]
-
-
-def test_rows_are_kept_for_the_same_tokens_at_the_same_position_alone() -> None:
-    reader = TrackReader(tiny_fim.loaded().layers, torch.float32)
-    track = reader.new()
-    for ids, start, kept in (([5, 6, 7], 0, 0), ([5, 6, 8, 9], 0, 2), ([5, 6], 0, 2), ([5, 6], 1, 0), ([5], 1, 1)):
-        assert track.become(ids, start) == kept
-        assert track.unread == list(range(kept, len(ids)))
-        reader.next_rows([[track]])
