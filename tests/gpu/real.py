@@ -193,7 +193,7 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
         MODEL,
         config,
         tokenizer,
-        transformer if masks is None else rows_file.read(masks, transformer, None),
+        transformer if masks is None else rows_file.read(masks, transformer),
         PrefixTable(tokenizer, device),
         dtype,
     )

@@ -7,7 +7,6 @@ cache; later loads read that file.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from importlib import resources
 from pathlib import Path
 
 import torch
@@ -54,8 +53,6 @@ from lacuna_model.network.linear import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 
-# The hidden states of so many tokens decide which channels are large.
-CALIBRATION_TOKENS = 256
 # The kinds of the prepared forms of :func:`.preparing.for_gpu`.
 GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
 # Says that a file's model cannot fill gaps, and which ones can.
@@ -174,8 +171,8 @@ def load_fim(
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
-    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
-    kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
+    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has our own kernels, and float32 on
+    others. A model that only ``drafts`` for a larger one is made smaller and less
     exact. ``eight_bit_keys``: keys and values are kept in 8 bit. ``advance`` is called with the layers prepared and
     their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read,
     or holds no diffusion model and no fill-in-the-middle tokens.
@@ -187,7 +184,9 @@ def load_fim(
     torch.set_num_threads(threads)
     own = place == HOST and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
-    precision = precision or ("int8" if kernels else default_precision(place, drafts=drafts))
+    if own:
+        precision = "int8" if kernels is not None else "float32"
+    precision = precision or default_precision(place, drafts=drafts)
     form = GPU_8_BIT if precision == "int8" and place != HOST else precision
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
@@ -205,7 +204,7 @@ def load_fim(
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     kept = torch.int8 if eight_bit_keys else kept
-    transformer = rows_file.with_shipped(name, transformer, kernels, drafts=drafts)
+    transformer = rows_file.with_shipped(name, transformer, drafts=drafts)
     return LoadedFim(name, config, tokenizer, transformer, prefixes, kept, path=path)
 
 
@@ -213,7 +212,7 @@ def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in INSTRUCTION_SETS]
     kinds = [HALF, GPU_8_BIT, *native_kinds]
-    kinds = ["int8", *kinds, *(kind + DRAFTS for kind in kinds)]
+    kinds += [kind + DRAFTS for kind in kinds]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
@@ -236,9 +235,8 @@ def _weights(
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
     else:
-        most = min(CALIBRATION_TOKENS, about.config.max_positions)
-        ids = _tokenizer(folder, about).encode(calibration_text())[:most]
-        tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
+        assert kernels is not None
+        tensors = dict(prepared(weights, about.config, kernels, advance, drafts=drafts))
     write = partial(write_prepared, tensors=tensors, about=about)
     keep(kept, "*.safetensors", write, most=PREPARED_KEPT, most_bytes=PREPARED_BYTES)
     if (found := read_prepared(kept)) is None:
@@ -272,8 +270,3 @@ def _tokenizer(folder: Checkpoint | None, about: Preparation) -> Tokenizer:
 def _made_of(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer of a vocabulary: one for a model and for that which drafts for it."""
     return Tokenizer(vocabulary)
-
-
-def calibration_text() -> str:
-    """Code of several languages, the same in every installation."""
-    return resources.files("lacuna_model.fim").joinpath("calibration.txt").read_text(encoding="utf-8")

@@ -1,9 +1,8 @@
 """Turns a model's weights into the form that passes read, a layer at a time.
 
 The kernels in C read the file's 4-bit weights unchanged, and all others in 8 bit. A model that only drafts may be less
-exact: it has all layers in 4 bit and a part of the head, since reading weights is most of the time of a pass. Torch's
-own operators read 8 bit only; their activations have one scale per row, so the weights are smoothed. A GPU reads
-bfloat16, or 8-bit weights with activations in bfloat16.
+exact: it has all layers in 4 bit and a part of the head, since reading weights is most of the time of a pass. A GPU
+reads bfloat16, or 8-bit weights with activations in bfloat16.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +10,10 @@ from itertools import takewhile
 from typing import Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.structures import WIDTH
-from lacuna_model.loading.weights import SmoothedLayers
 from lacuna_model.network.assembly import FUSED, fuse_layer, layer_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
@@ -57,20 +54,21 @@ class Packing(Protocol):
 def prepared(
     state: Weights,
     config: ModelConfig,
-    calibration: Sequence[int],
-    kernels: Packing | None,
+    kernels: Packing,
     advance: Callable[[int, int], None] = lambda done, total: None,
     *,
     drafts: bool = False,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of the model by name: linears as codes and scales, packed where ``kernels`` read them.
+    """Every tensor of the model by name: linears as codes and scales, packed for ``kernels`` where these can read them.
 
-    Where embedding and head are one table, only the packed head is made; torch's own operators want both. For these,
-    the hidden states of the ``calibration`` tokens decide which channels are large. ``advance`` is called with the
-    number of layers done and their total. A model that only ``drafts`` is made smaller.
+    Where embedding and head are one table, only the packed head is made. ``advance`` is called with the number of
+    layers done and their total. A model that only ``drafts`` is made smaller.
     """
     head = "embedding" if config.tie_embeddings else "head"
-    if kernels is not None and _packable(config.hidden_size, config.vocab_size):
+    if not _packable(config.hidden_size, config.vocab_size):
+        yield from _quantized("head", state[head]).items()
+        yield "embedding", state["embedding"].half()
+    else:
         if drafts:
             codes, scale = quantize_rows(state[head][:FREQUENT_TOKENS])
             yield from (("head", kernels.packed(codes)), ("head.scale", scale))
@@ -78,14 +76,10 @@ def prepared(
             yield from _packed("head", [head], state, kernels).items()
         if drafts or not config.tie_embeddings:
             yield from _packed("embedding", ["embedding"], state, kernels).items()
-    else:
-        yield from _quantized("head", state[head]).items()
-        yield "embedding", state["embedding"].half()
-    layers: Iterator[dict[str, Tensor]]
-    if kernels is not None and _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
+    if _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
         layers = (_packed_layer(state, index, kernels, drafts) for index in range(config.num_layers))
     else:
-        layers = _smoothed_layers(state, config, calibration)
+        layers = (_narrow_layer(state, index, eight_bit=True) for index in range(config.num_layers))
     yield from _in_turn(layers, config, advance)
     yield "final_norm", state["final_norm"]
 
@@ -103,23 +97,13 @@ def for_gpu(
     Linears are in bfloat16, or with ``eight_bit`` codes and a scale for every output. Where embedding and head are one
     table in bfloat16, it is named head. A model that only ``drafts`` has a part of the head.
     """
-
-    def narrow(name: str, tensor: Tensor) -> dict[str, Tensor]:
-        """A linear in its form, a bias in bfloat16; norms stay in float32."""
-        if tensor.ndim == 2 and eight_bit:
-            return _quantized(name, tensor)
-        return {name: tensor.bfloat16() if tensor.ndim == 2 or name.endswith(".bias") else tensor}
-
-    def narrowed(index: int) -> dict[str, Tensor]:
-        layer = fuse_layer(_own(state, index))
-        return {part: value for name, tensor in layer.items() for part, value in narrow(name, tensor).items()}
-
     head = state["embedding" if config.tie_embeddings else "head"]
-    yield from narrow("head", head[:FREQUENT_TOKENS] if drafts else head).items()
+    yield from _narrow("head", head[:FREQUENT_TOKENS] if drafts else head, eight_bit).items()
     del head
     if drafts or eight_bit or not config.tie_embeddings:
         yield "embedding", state["embedding"].bfloat16()
-    yield from _in_turn(map(narrowed, range(config.num_layers)), config, advance)
+    layers = (_narrow_layer(state, index, eight_bit) for index in range(config.num_layers))
+    yield from _in_turn(layers, config, advance)
     yield "final_norm", state["final_norm"]
 
 
@@ -131,6 +115,18 @@ def _in_turn(
         advance(index, config.num_layers)
         yield from ((f"layers.{index}.{name}", tensor) for name, tensor in layer.items())
     advance(config.num_layers, config.num_layers)
+
+
+def _narrow(name: str, tensor: Tensor, eight_bit: bool) -> dict[str, Tensor]:
+    """A linear in bfloat16 or in 8 bit, a bias in bfloat16; norms stay in float32."""
+    if tensor.ndim == 2 and eight_bit:
+        return _quantized(name, tensor)
+    return {name: tensor.bfloat16() if tensor.ndim == 2 or name.endswith(".bias") else tensor}
+
+
+def _narrow_layer(state: Weights, index: int, eight_bit: bool) -> dict[str, Tensor]:
+    layer = fuse_layer({own: state[name] for own, name in layer_of(state, index).items()})
+    return {part: kept for name, tensor in layer.items() for part, kept in _narrow(name, tensor, eight_bit).items()}
 
 
 def packable(config: ModelConfig) -> bool:
@@ -180,21 +176,6 @@ def _packed(
     return tensors | {name: kernels.packed(codes), name + ".scale": scale}
 
 
-def _smoothed_layers(state: Weights, config: ModelConfig, calibration: Sequence[int]) -> Iterator[dict[str, Tensor]]:
-    """All layers in the form that torch's own operators read."""
-    layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), state["embedding"]))
-    for index in range(config.num_layers):
-        layer: dict[str, Tensor] = {}
-        for name, tensor in layers.smooth(fuse_layer(_own(state, index))).items():
-            layer |= _quantized(name, tensor) if tensor.ndim == 2 else {name: tensor}
-        yield layer
-
-
 def _quantized(name: str, weight: Tensor) -> dict[str, Tensor]:
     codes, scale = quantize_rows(weight)
     return {name: codes, name + ".scale": scale}
-
-
-def _own(state: Weights, index: int) -> dict[str, Tensor]:
-    """One layer's tensors, named without its number."""
-    return {own: state[name] for own, name in layer_of(state, index).items()}

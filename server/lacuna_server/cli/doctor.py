@@ -113,7 +113,7 @@ def triton() -> ReportLine:
 
 
 def kernels() -> ReportLine:
-    """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
+    """Check that this machine has our kernels or compiles them; without them fills take several times as long."""
     try:
         native = importlib.import_module("lacuna_kernels.native")
     except (ImportError, OSError):

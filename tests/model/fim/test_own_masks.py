@@ -73,7 +73,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim
     kernels = native.build(folder)
     plain = replace(tiny_fim.loaded_in_c(kernels), costs=tiny_fim.Free())
     file = tiny_masks.write(folder / "a.masks.safetensors", tiny_fim.IN_C, rank=32)
-    return plain, replace(plain, transformer=rows_file.read(file, plain.layers, kernels))
+    return plain, replace(plain, transformer=rows_file.read(file, plain.layers))
 
 
 @settings(max_examples=10, deadline=None)
