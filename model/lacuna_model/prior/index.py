@@ -6,7 +6,7 @@ the text before a slot proposes the tokens that follow.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -126,26 +126,20 @@ class Segment:
         return places[self.counts[np.searchsorted(self.documents.borders, places, side="right") - 1]]
 
 
-@dataclass(slots=True)
 class Index:
     """The documents of one workspace by name, as tokens.
 
-    ``rest`` are the unchanged files, indexed once in the background. Documents that changed since are few; they are
-    indexed again on the first request after a change. Safe to use from several threads: readers keep the
-    segments that they were given.
+    The unchanged files are indexed once, in the background. Documents that changed since are few; they are indexed
+    again on the first request after a change. Safe to use from several threads: readers keep the segments that they
+    were given.
     """
 
-    kind: np.dtype[np.unsignedinteger]
-    rest: IndexedDocuments[str] | None = None
-    _changed: dict[str, Tokens] = field(default_factory=dict)
-    _gone: set[str] = field(default_factory=set)
-    _recent: IndexedDocuments[str] | None = None
-    _lock: Lock = field(default_factory=Lock)
-
-    @classmethod
-    def for_vocabulary(cls, vocab_size: int) -> "Index":
-        """An empty index."""
-        return cls(token_type(vocab_size))
+    def __init__(self, vocab_size: int) -> None:
+        self.kind = token_type(vocab_size)
+        self._lock = Lock()
+        self._changed: dict[str, Tokens] = {}
+        self._recent: IndexedDocuments[str] | None = None
+        self.replace_all(IndexedDocuments.index({}, self.kind))
 
     @property
     def num_changed(self) -> int:
@@ -156,7 +150,7 @@ class Index:
     def names(self) -> set[str]:
         """The names of all documents."""
         with self._lock:
-            return (set(self.rest.names if self.rest is not None else ()) - self._gone) | self._changed.keys()
+            return (set(self._rest.names) - self._gone) | self._changed.keys()
 
     def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
         """Add a document, or replace its tokens."""
@@ -170,22 +164,20 @@ class Index:
         with self._lock:
             if self._changed.pop(name, None) is not None:
                 self._recent = None
-            if self.rest is not None and name in self.rest.numbers:
-                self._gone.add(name)
+            self._gone.add(name)
 
     def replace_all(self, rest: IndexedDocuments[str]) -> None:
         """Replace all documents: ``rest`` are the files as they are."""
         with self._lock:
-            self._gone, self._changed = set(), {}
-            self.rest, self._recent = rest, None
+            self._rest, self._gone = rest, set[str]()
+            self._changed, self._recent = {}, None
 
     def segments(self, without: str = "") -> list[Segment]:
         """All segments of the current state, without the document ``without``."""
         with self._lock:
-            if self._recent is None and self._changed:
+            if self._recent is None:
                 self._recent = IndexedDocuments.index(self._changed, self.kind)
-            found = [] if self.rest is None else [Segment.of(self.rest, self._gone | {without})]
-            return found if self._recent is None else [*found, Segment.of(self._recent, {without})]
+            return [Segment.of(self._rest, self._gone | {without}), Segment.of(self._recent, {without})]
 
 
 @dataclass(frozen=True, slots=True)

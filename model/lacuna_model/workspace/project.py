@@ -45,7 +45,7 @@ class Project:
     def __init__(self, root: Path, tokenizer: Tokenizer) -> None:
         self.root = absolute(root)
         self._is_indexed = False
-        self._index = Index.for_vocabulary(tokenizer.vocab_size)
+        self._index = Index(tokenizer.vocab_size)
         self.snippets = SnippetChooser(self.root, background=False)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
