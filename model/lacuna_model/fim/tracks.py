@@ -181,7 +181,7 @@ class TrackReader:
         before = chain[still - 1].through(chain[: still - 1], self.arena.listed) if still else NO_ROWS
         own, track = [one.used for one in chain[still:]], chain[-1]
         read = (~track.missing).nonzero()[0]
-        ahead = len(before.rows) + sum(map(len, own[:-1]))
+        ahead = len(before.block) + sum(map(len, own[:-1]))
         counts = ahead + np.searchsorted(read, np.array(chosen[track]), side="right")
         if self._sees_both_ways(track):
             counts[:] = ahead + len(read)
