@@ -147,14 +147,6 @@ class NativeKernels:
             raise IndexError(f"an id is none of the {linear.out} rows of the weight")
         return rows.view(*ids.shape, linear.width)
 
-    def first(self, linear: PackedLinear, count: int) -> PackedLinear:
-        """The first ``count`` outputs of a linear, a multiple of ``WIDTH``; it shares the linear's memory."""
-        whole = linear.struct
-        struct = Linear(
-            whole.blocks, whole.weight, whole.scale, whole.bias, whole.width, count, min(whole.small, count)
-        )
-        return PackedLinear(struct, linear.tensors, count)
-
     def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where memory runs out."""
         function = getattr(self._library, name)
@@ -215,37 +207,23 @@ class NativeLayers:
                     pairs[place] = Pair(*(pointer(linear.struct) for linear in kind[name]))
                 setattr(struct, "added_" + name, pairs)
 
-    def __call__(
-        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], added: Sequence[AddedRows] = ()
-    ) -> Tensor:
-        """The rows ``x`` [R, W] after all layers; ``kept`` has all of them, in order.
-
-        ``cos`` and ``sin`` [T, R, D] rotate queries and keys, the first of them keys and queries for keys whose tokens
-        have not moved. A row's result does not depend on the rows beside it. Those of ``added`` have the
-        additions of their kind.
-        """
-        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL, added)
-        while True:
-            try:
-                next(turns)
-            except StopIteration as end:
-                found: Tensor = end.value
-                return found
-
     def in_turns(
         self,
         x: Tensor,
         cos: Tensor,
         sin: Tensor,
         kept: Sequence[KeptRows],
-        layers: int,
         added: Sequence[AddedRows] = (),
         *,
+        layers: int = LAYERS_PER_CALL,
         kept_alone: bool = False,
     ) -> Generator[None, None, Tensor]:
-        """The same with a pause after every ``layers`` layers; the keys and values must stay where they are.
+        """The rows ``x`` [R, W] after all layers, with a pause after so many; ``kept`` has all of them, in order.
 
-        With ``kept_alone`` the rows have keys and values in every layer, and nothing else is known of them at the end.
+        ``cos`` and ``sin`` [T, R, D] rotate queries and keys, the first of them keys and queries for keys whose tokens
+        have not moved. A row's result does not depend on the rows beside it. Those of ``added`` have the
+        additions of their kind. The keys and values must stay where they are until the end. With ``kept_alone`` the
+        rows have keys and values in every layer, and nothing else is known of them at the end.
         """
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
         self._check(x, cos, sin, kept, added)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Unpack
 
 from msgspec.structs import replace
@@ -34,7 +35,7 @@ from lacuna_model.group_fill import among, fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.indexing import PiecewiseIndexes
+from lacuna_model.prior.indexing import PiecewiseIndex
 from lacuna_model.readers import Loaded, ReadOptions, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
@@ -45,6 +46,8 @@ from lacuna_model.workspace.project import Project, Workspaces, snippets_only
 HEALED_BYTES = 400
 # The share of a model's positions that the context may have: fills and what is typed need the others.
 LARGEST_WINDOW = 3 / 4
+# Documents whose indexes are kept.
+MAX_INDEXED = 8
 Steps = Generator[Snapshot, None, InfillResult]
 
 
@@ -62,7 +65,7 @@ class Engine:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
         self.gate = gate.shipped()
-        self._opened = PiecewiseIndexes(model.tokenizer)
+        self._opened = lru_cache(MAX_INDEXED)(lambda document: PiecewiseIndex(model.tokenizer))
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
 
@@ -186,7 +189,7 @@ class Engine:
                 if later:  # the constraint sees stand-ins in the later gaps
                     checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
-                opened, texts = self._opened.of(document), self._unhealed(current, moved)
+                opened, texts = self._opened(document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
                 judge = self.gate if own.is_open_ended else None
                 names = project.names_of(own) if project is not None else ()
@@ -231,7 +234,7 @@ class Engine:
         elsewhere = project.segments(request.path) if project is not None else []
 
         def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, *self._opened.of(document).segments(self._unhealed(text, regions))]
+            return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
 
         by_rows = isinstance(request.task, FollowChanges) and isinstance(self.model, LoadedFim) and self.model.rewrites
         with self.sessions.running(document) if by_rows else self._instructed(document) as session:

@@ -18,7 +18,7 @@ from lacuna_model.diffusion.reading import FullReader, LoadedDiffusion
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
-from lacuna_model.fim.loading import LoadedFim, load_fim, load_parts
+from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import fill_opening, prompt_head
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.hub import models
@@ -151,11 +151,11 @@ def load_tokenizer(name: str) -> Tokenizer:
 
 
 def load_checkpoint(folder: Path, *, threads: int = 0, precision: str = "", device: str = "") -> LoadedDiffusion:
-    """Load the diffusion checkpoint in a folder; ``precision`` and ``device`` as in :func:`.fim.loading.load_parts`."""
+    """Load the diffusion checkpoint in a folder; ``precision`` and ``device`` as in :func:`.fim.loading.load_fim`."""
     how = Checkpoint(folder).diffusion
-    parts = load_parts(folder, threads=threads, precision=precision, device=device)
+    read = load_fim(folder, str(folder), threads=threads, precision=precision, device=device)
     return LoadedDiffusion(
-        str(folder), how, parts.config, parts.tokenizer, parts.transformer, parts.prefixes, parts.cache_dtype, folder
+        read.name, how, read.config, read.tokenizer, read.layers, read.prefixes, read.cache_dtype, folder
     )
 
 

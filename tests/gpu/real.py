@@ -188,15 +188,13 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
     table = torch.zeros((config.vocab_size, config.hidden_size), device=device, dtype=dtype)
     table[torch.tensor(aside.tokens, device=device)] = tensors["embedding"]
     transformer = build_transformer(config, tensors | {"embedding": table, "head": table})
-    assert tokenizer.fim is not None
     masks = rows_file.shipped(MODEL) if config.hidden_size == 896 else None
     return LoadedFim(
         MODEL,
         config,
         tokenizer,
-        transformer if masks is None else rows_file.read(masks, transformer, None),
+        transformer if masks is None else rows_file.read(masks, transformer),
         PrefixTable(tokenizer, device),
-        tokenizer.fim,
         dtype,
     )
 

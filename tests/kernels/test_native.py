@@ -21,6 +21,7 @@ from lacuna_kernels.native import (
     NativeLayers,
     PackedLinear,
 )
+from lacuna_model.core.context import finished
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
 RANK = 64
@@ -142,7 +143,7 @@ class Layers:
         turned = torch.stack([angles, *(angles - by.repeat(2) for _, by in moved)])
         runs = np.array([(end, place) for place, (end, _) in enumerate(moved, start=1)] + [(len(seen), 0)])
         kept = KeptRows(len(x), self.keys, self.values, seen, folded, runs if moved else None)
-        return self.native(x, turned.cos(), turned.sin(), [kept], added)
+        return finished(self.native.in_turns(x, turned.cos(), turned.sin(), [kept], added))
 
     def expected(self, mask: Tensor | None = None, added: Sequence[AddedRows] = ()) -> Tensor:
         """The same in float32, except for the keys and values of earlier passes."""
@@ -210,7 +211,7 @@ def test_rows_that_are_kept_alone_have_the_same_keys_and_values(kernels: NativeK
     whole.run()
     kept = KeptRows(9, alone.keys, alone.values, alone.seen, None, None)
     cos, sin = alone.angles.cos()[None], alone.angles.sin()[None]
-    assert len(list(alone.native.in_turns(alone.x, cos, sin, [kept], pause, kept_alone=True))) == 2 // pause - 1
+    assert len(list(alone.native.in_turns(alone.x, cos, sin, [kept], layers=pause, kept_alone=True))) == 2 // pause - 1
     assert torch.equal(alone.keys.nan_to_num(), whole.keys.nan_to_num())
     assert torch.equal(alone.values.nan_to_num(), whole.values.nan_to_num())
 
@@ -269,7 +270,7 @@ def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, 
         for layers, mask in zip(several, masks, strict=True)
     ]
     x, angles = (torch.cat([getattr(layers, name) for layers in several]) for name in ("x", "angles"))
-    together = several[0].native(x, angles.cos()[None], angles.sin()[None], kept)
+    together = finished(several[0].native.in_turns(x, angles.cos()[None], angles.sin()[None], kept))
     assert torch.equal(together, torch.cat(alone))
     for layers, (keys, values) in zip(several, before, strict=True):
         assert torch.equal(layers.keys.nan_to_num(), keys.nan_to_num())

@@ -8,6 +8,7 @@ import torch
 from lacuna_kernels import empty_keys, native
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
 from lacuna_kernels.quantised import quantized
+from lacuna_model.core.context import finished
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, ROWS, RANK = 2, 1, 32, 64, 96, 3, 32
 SIZES = {
@@ -69,19 +70,19 @@ def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels)
         values = torch.zeros((1, GROUPS, 40, WIDTH), dtype=torch.bfloat16)
         return KeptRows(count, empty_keys(values.shape, values.device, values.dtype), values, seen, None)
 
-    layers(x, turn, turn, [kept()], [AddedRows(0, ROWS, 0)])
+    finished(layers.in_turns(x, turn, turn, [kept()], [AddedRows(0, ROWS, 0)]))
     for wrong in (
-        lambda: layers(x[:, :32], turn, turn, [kept()]),
-        lambda: layers(x, turn[..., :16], turn, [kept()]),
-        lambda: layers(x, turn, turn[:, :2], [kept()]),
-        lambda: layers(x, turn.expand(2, -1, -1), turn, [kept()]),
-        lambda: layers(x, turn, turn, []),
-        lambda: layers(x, turn, turn, [kept()], [AddedRows(0, ROWS + 1, 0)]),
-        lambda: layers(x, turn, turn, [kept()], [AddedRows(0, 1, 1)]),
-        lambda: layers(x, turn, turn, [kept(count=2)]),
-        lambda: layers(x, turn, turn, [kept(), kept()]),
-        lambda: layers(x, turn, turn, [kept(seen=range(39, 42))]),
-        lambda: layers(x, turn, turn, [kept(seen=range(-2, 1))]),
-        lambda: layers(x, turn, turn, [kept(seen=range(2))]),
+        (x[:, :32], turn, turn, [kept()]),
+        (x, turn[..., :16], turn, [kept()]),
+        (x, turn, turn[:, :2], [kept()]),
+        (x, turn.expand(2, -1, -1), turn, [kept()]),
+        (x, turn, turn, []),
+        (x, turn, turn, [kept()], [AddedRows(0, ROWS + 1, 0)]),
+        (x, turn, turn, [kept()], [AddedRows(0, 1, 1)]),
+        (x, turn, turn, [kept(count=2)]),
+        (x, turn, turn, [kept(), kept()]),
+        (x, turn, turn, [kept(seen=range(39, 42))]),
+        (x, turn, turn, [kept(seen=range(-2, 1))]),
+        (x, turn, turn, [kept(seen=range(2))]),
     ):
-        refused(wrong)
+        refused(lambda wrong=wrong: finished(layers.in_turns(*wrong)))

@@ -141,7 +141,7 @@ def least(kept: torch.dtype = torch.bfloat16) -> LoadedFim:
     tokenizer = Tokenizer(tiny_fim.VOCABULARY)
     prefixes = PrefixTable(tokenizer, ELSEWHERE)
     costs = tiny_fim.Paying()
-    return LoadedFim("least", config, tokenizer, transformer, prefixes, tiny_fim.FIM, kept, costs=costs)
+    return LoadedFim("least", config, tokenizer, transformer, prefixes, kept, costs=costs)
 
 
 class InMemory(dict[str, Tensor]):

@@ -66,7 +66,7 @@ def model(
     transformer = build_transformer(config, tensors)
     prefixes = PrefixTable(tokenizer, device)
     costs = tiny_fim.Paying()
-    loaded = LoadedFim("tiny", config, tokenizer, transformer, prefixes, tiny_fim.FIM, dtype, costs=costs)
+    loaded = LoadedFim("tiny", config, tokenizer, transformer, prefixes, dtype, costs=costs)
     vars(loaded)["chat"] = ChatTemplate(TEMPLATE, SPECIALS)
     return loaded
 
@@ -197,7 +197,7 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
     loaded = model(device, torch.bfloat16, config=LEAST)
     graphed = loaded.transformer.on_gpu(cuda_graph if device.type == "cuda" else lambda run: run)
     assert Engine(replace_with(loaded, transformer=graphed)).fill(request).fills == expected.fills
-    assert graphed.recorded
+    assert graphed._graphs._kept
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -209,7 +209,7 @@ def test_graphs_give_the_fills_of_launches() -> None:
     plain = replace_with(graphed, transformer=launched)
     expected, found = ([*fill(one, OPTIONS[0]), *others(one, OPTIONS[0])] for one in (plain, graphed))
     assert [one.fills for one in found] == [one.fills for one in expected]
-    assert graphed.transformer.recorded
+    assert graphed.transformer._graphs._kept
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, Read
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.languages.parsing import Parser
-from lacuna_model.prior.index import SuffixArray
+from lacuna_model.prior.index import IndexedDocuments
 from lacuna_model.tokenizer import Tokenizer
 
 LINES = 8000
@@ -38,7 +38,7 @@ class Counts:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.encoded = self.parsed = self.sorted = 0
-        encode, parsed, made = Tokenizer.encode, Parser._parsed, SuffixArray.__init__
+        encode, parsed, made = Tokenizer.encode, Parser._parsed, IndexedDocuments.__init__
 
         def encoding(tokenizer: Tokenizer, text: str) -> list[int]:
             self.encoded += len(text)
@@ -48,13 +48,13 @@ class Counts:
             self.parsed += len(text)
             return parsed(parser, text, *rest)
 
-        def sorting(array: SuffixArray, data: bytes, *rest: Any) -> None:
+        def sorting(documents: IndexedDocuments[Any], data: bytes, *rest: Any) -> None:
             self.sorted += len(data) // 2
-            made(array, data, *rest)
+            made(documents, data, *rest)
 
         monkeypatch.setattr(Tokenizer, "encode", encoding)
         monkeypatch.setattr(Parser, "_parsed", parsing)
-        monkeypatch.setattr(SuffixArray, "__init__", sorting)
+        monkeypatch.setattr(IndexedDocuments, "__init__", sorting)
 
     def clear(self) -> None:
         self.encoded = self.parsed = self.sorted = 0

@@ -41,7 +41,6 @@ class DraftModel:
         self._passes, self._costs, self._rates = larger.passes, larger.costs, larger.rates
         self._tracks: dict[Key, Track] = {}
         self._wanted: WantedSlots | None = None
-        self._runs: dict[Key, list[DraftedToken]] = {}
         self._rounds = 0
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
@@ -49,19 +48,19 @@ class DraftModel:
         self._context.settle(fills)
 
     @torch.inference_mode()
-    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
-        """Draft for fills, in one pass; called once a pass of the model that verifies.
+    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, dict[Key, list[DraftedToken]]]:
+        """Draft for fills, in one pass; called once a pass of the model that verifies. Returns the runs that it drafts.
 
         It pauses while it reads their prompts, and where there are other requests, so that they share the pass: those
         that are about to take what they have verified want drafts next.
         """
-        self._runs, self._rounds = {}, self._rounds + 1
+        self._rounds += 1
         if not wanted:
-            return
+            return {}
         ready = yield from self._catching_up(wanted)
         keys = [key for key in wanted if key[1] in ready]
         if not keys:
-            return
+            return {}
         chains = [self._chain(key, wanted[key].written) for key in keys]
         self._wanted = WantedSlots(self._context.reader, chains, self._holds)
         if self._passes.is_awaited or self._model.masked.is_awaited:
@@ -71,14 +70,10 @@ class DraftModel:
                 yield
         found = self._model.masked.read(self._wanted, self._costs)
         self._wanted = None
-        self._runs = {
+        return {
             key: [DraftedToken(token, likely, "masked", slot) for slot, (token, likely) in enumerate(slots)]
             for key, slots in zip(keys, found, strict=True)
         }
-
-    def run(self, key: Key) -> list[DraftedToken]:
-        """What was drafted for a fill in this round."""
-        return self._runs.get(key, [])
 
     def withdraw(self) -> None:
         """Take back what was announced."""

@@ -35,12 +35,12 @@ AGREED = 0.4
 AGREED_AT_START = 8
 
 
-class Alignment:
-    """Where the tokens written so far end in the ``old`` tokens.
+class OldTextDrafts:
+    """Continues a fill as another text for its gap goes on: the ``old`` one that stood there, or was taken back.
 
-    For each of the n + 1 places between the old tokens, ``_matched`` has how many of the last written tokens are those
-    before the place, and ``_edits`` the fewest insertions, deletions and replacements that turn the old tokens up to
-    the place into the written ones (Levenshtein distance).
+    The tokens written so far are aligned with the old ones. For each of the n + 1 places between those, ``_matched``
+    has how many of the last written tokens are those before the place, and ``_edits`` the fewest insertions, deletions
+    and replacements that turn the old tokens up to the place into the written ones (Levenshtein distance).
 
     A token that was written in place of an old one is expected in place of its further occurrences, too, until an old
     one stays: ``_news`` has what is expected instead of each old token.
@@ -59,8 +59,8 @@ class Alignment:
         self._news = self._old
         self._replaced: tuple[int, int] | None = None  # the place and the token of a change that may be a replacement
 
-    def forked(self) -> "Alignment":
-        """An alignment that goes on from here by itself."""
+    def forked(self) -> "OldTextDrafts":
+        """The same, which goes on from here by itself."""
         other = copy(self)
         other._written = [*self._written]
         return other
@@ -108,13 +108,13 @@ class Alignment:
             return int(among[self._edits[among].argmin()])
         return int((self._edits - self._matched).argmin())
 
-    def proposal(self) -> tuple[int, float] | None:
-        """The next old token, or what replaces it, and its probability; None at the end of the old text."""
+    def proposal(self) -> DraftedToken | None:
+        """The next old token, or what replaces it; the longer both texts have agreed, the more certain."""
         place = self.place
         if place == len(self._old):
             return None
         agreed = float(self._matched[place])
-        return int(self._news[place]), (agreed + AGREED) / (agreed + AGREED + 1)
+        return DraftedToken(int(self._news[place]), (agreed + AGREED) / (agreed + AGREED + 1), "old")
 
 
 class ProjectDrafts:
@@ -167,22 +167,6 @@ class RunDrafts:
         self._next = self._next + 1 if goes_on else len(self._run)
 
 
-class OldTextDrafts:
-    """Continues a fill as another text for its gap goes on: that which stood there, or was taken back."""
-
-    def __init__(self, aligned: Alignment) -> None:
-        self._aligned = aligned
-
-    def proposal(self) -> DraftedToken | None:
-        """The next token of the old text; the longer both texts have agreed, the more certain."""
-        found = self._aligned.proposal()
-        return None if found is None else DraftedToken(*found, "old")
-
-    def take(self, token: int) -> None:
-        """Go on after ``token``."""
-        self._aligned.take(token)
-
-
 Proposes = ProjectDrafts | RunDrafts | OldTextDrafts
 
 
@@ -208,7 +192,7 @@ class Drafts:
         self._rates = rates
         self._specials = specials
         self._masks = masks
-        self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
+        self._aligned: dict[tuple[int, tuple[int, ...]], OldTextDrafts] = {}
 
     def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
         """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far.
@@ -235,9 +219,9 @@ class Drafts:
         gap, written = key[1], fill.written
         sources: list[Proposes] = []
         if old := self._layout.old(gap) or tuple(fill.guess):
-            aligned = self._aligned.setdefault((gap, old), Alignment(old))
+            aligned = self._aligned.setdefault((gap, old), OldTextDrafts(old))
             aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.forked()))
+            sources.append(aligned.forked())
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.behind:
@@ -272,7 +256,7 @@ class Drafts:
             for gap, fill in enumerate(fills)
             if fill
         }
-        kind = self._project[0].array.kind
+        kind = self._project[0].documents.kind
         self._known = [*self._project, *([Segment(IndexedDocuments.index(written, kind))] if written else [])]
 
     def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:

@@ -7,7 +7,6 @@ cache; later loads read that file.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from importlib import resources
 from pathlib import Path
 
 import torch
@@ -22,7 +21,7 @@ from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.fim.costs import AcceptanceRates, PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
 from lacuna_model.fim.passes import ContextPieces, SharedPasses
-from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
+from lacuna_model.fim.preparing import for_gpu, prepared
 from lacuna_model.fim.track import Digests
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import machine, models
@@ -50,12 +49,10 @@ from lacuna_model.network.devices import (
     choose_threads,
     default_precision,
 )
-from lacuna_model.network.linear import EDIT, INFILL, DenseLinear, GpuLinear, Linear, NativeLinear
+from lacuna_model.network.linear import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
 
-# The hidden states of so many tokens decide which channels are large.
-CALIBRATION_TOKENS = 256
 # The kinds of the prepared forms of :func:`.preparing.for_gpu`.
 GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
 # Says that a file's model cannot fill gaps, and which ones can.
@@ -80,12 +77,17 @@ class LoadedFim:
     tokenizer: Tokenizer
     transformer: Network
     prefixes: PrefixTable
-    fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
     rates: AcceptanceRates = field(default_factory=AcceptanceRates)
     path: Path | None = None
+
+    @property
+    def fim(self) -> FimTokens:
+        """The tokens of its fill-in-the-middle format."""
+        assert self.tokenizer.fim is not None
+        return self.tokenizer.fim
 
     @property
     def answers(self) -> bool:
@@ -117,14 +119,6 @@ class LoadedFim:
         return edit_format(self.path) if self.path is not None else None
 
     @cached_property
-    def frequent_head(self) -> Linear:
-        """The head for the first :data:`FREQUENT_TOKENS` tokens, or for all where that is not possible."""
-        head = self.transformer.head
-        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear | GpuLinear):
-            return head
-        return head.first(FREQUENT_TOKENS)
-
-    @cached_property
     def passes(self) -> SharedPasses:
         """The passes that the requests of this model share."""
         return SharedPasses(self.transformer, self.costs, self.digests)
@@ -132,7 +126,7 @@ class LoadedFim:
     @cached_property
     def masked(self) -> MaskedPasses:
         """The passes in which it drafts for a larger model, which requests share."""
-        return MaskedPasses(self.transformer, self.frequent_head, self.costs)
+        return MaskedPasses(self.transformer, self.costs)
 
     @cached_property
     def digests(self) -> Digests:
@@ -177,57 +171,12 @@ def load_fim(
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
-    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
-    kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
+    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has our own kernels, and float32 on
+    others. A model that only ``drafts`` for a larger one is made smaller and less
     exact. ``eight_bit_keys``: keys and values are kept in 8 bit. ``advance`` is called with the layers prepared and
-    their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read or
-    the model has no fill-in-the-middle tokens.
+    their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read,
+    or holds no diffusion model and no fill-in-the-middle tokens.
     """
-    parts = load_parts(
-        path,
-        threads=threads,
-        precision=precision,
-        device=device,
-        drafts=drafts,
-        eight_bit_keys=eight_bit_keys,
-        advance=advance,
-    )
-    assert parts.tokenizer.fim is not None
-    return LoadedFim(
-        name,
-        parts.config,
-        parts.tokenizer,
-        rows_file.with_shipped(name, parts.transformer, parts.kernels, drafts=drafts),
-        parts.prefixes,
-        parts.tokenizer.fim,
-        parts.cache_dtype,
-        path=path,
-    )
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What is loaded of any model, whatever its tokens mean."""
-
-    config: ModelConfig
-    tokenizer: Tokenizer
-    transformer: Transformer
-    prefixes: PrefixTable
-    cache_dtype: torch.dtype
-    kernels: NativeKernels | None
-
-
-def load_parts(
-    path: Path,
-    *,
-    threads: int = 0,
-    precision: str = "",
-    device: str = "",
-    drafts: bool = False,
-    eight_bit_keys: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
-) -> Parts:
-    """Load the parts of a model in the form that is fast on the device; the arguments are those of :func:`load_fim`."""
     place = choose_device(device)
     if eight_bit_keys:
         check_eight_bit(place)
@@ -235,7 +184,9 @@ def load_parts(
     torch.set_num_threads(threads)
     own = place == HOST and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
-    precision = precision or ("int8" if kernels else default_precision(place, drafts=drafts))
+    if own:
+        precision = "int8" if kernels is not None else "float32"
+    precision = precision or default_precision(place, drafts=drafts)
     form = GPU_8_BIT if precision == "int8" and place != HOST else precision
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
@@ -253,14 +204,15 @@ def load_parts(
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     kept = torch.int8 if eight_bit_keys else kept
-    return Parts(config, tokenizer, transformer, prefixes, kept, kernels)
+    transformer = rows_file.with_shipped(name, transformer, drafts=drafts)
+    return LoadedFim(name, config, tokenizer, transformer, prefixes, kept, path=path)
 
 
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in INSTRUCTION_SETS]
     kinds = [HALF, GPU_8_BIT, *native_kinds]
-    kinds = ["int8", *kinds, *(kind + DRAFTS for kind in kinds)]
+    kinds += [kind + DRAFTS for kind in kinds]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
@@ -278,21 +230,20 @@ def _weights(
     kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
-        return found.tensors, found.about
+        return found
     weights, about = opened(path, folder)
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
     else:
-        most = min(CALIBRATION_TOKENS, about.config.max_positions)
-        ids = _tokenizer(folder, about).encode(calibration_text())[:most]
-        tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
+        assert kernels is not None
+        tensors = dict(prepared(weights, about.config, kernels, advance, drafts=drafts))
     write = partial(write_prepared, tensors=tensors, about=about)
     keep(kept, "*.safetensors", write, most=PREPARED_KEPT, most_bytes=PREPARED_BYTES)
     if (found := read_prepared(kept)) is None:
         return tensors, about
     del tensors
     machine.give_back_freed()
-    return found.tensors, about
+    return found
 
 
 def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
@@ -319,8 +270,3 @@ def _tokenizer(folder: Checkpoint | None, about: Preparation) -> Tokenizer:
 def _made_of(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer of a vocabulary: one for a model and for that which drafts for it."""
     return Tokenizer(vocabulary)
-
-
-def calibration_text() -> str:
-    """Code of several languages, the same in every installation."""
-    return resources.files("lacuna_model.fim").joinpath("calibration.txt").read_text(encoding="utf-8")

@@ -15,7 +15,6 @@ from lacuna_kernels import likeliest
 from lacuna_model.fim.costs import PassCosts, Round
 from lacuna_model.fim.track import Chain, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
-from lacuna_model.network.linear import Linear
 from lacuna_model.network.transformer import Network
 
 # A token and its probability, for each slot of a draft.
@@ -40,23 +39,15 @@ class WantedSlots:
         """How many tokens the pass has to read."""
         return num_unread(self.chains)
 
-    def tail(self, chain: Chain, masks: int, positions: int) -> Track:
-        """A new track of so many masks behind a chain, or of those that there are positions for."""
-        end = chain[-1].start + len(chain[-1].ids)
-        found = self.reader.new()
-        found.become([-1 - mask for mask in range(min(masks, positions - end))], end)
-        return found
-
 
 @dataclass(slots=True, eq=False)
 class MaskedPasses:
-    """The passes of one model that drafts; ``head`` makes the logits, and ``costs`` learn what passes take.
+    """The passes of one model that drafts; ``costs`` learn what they take.
 
     All calls come from one thread.
     """
 
     transformer: Network
-    head: Linear
     costs: PassCosts
     _waiting: dict[TrackReader, WantedSlots] = field(default_factory=dict)
 
@@ -113,40 +104,34 @@ class MaskedPasses:
     @torch.inference_mode()
     def draft(self, together: Sequence[WantedSlots], masks: int) -> None:
         """One pass over the last tokens of all chains, and so many masks behind each, whatever it costs."""
-        positions = self.transformer.config.max_positions
-        tails = [[one.tail(chain, masks, positions) for chain in one.chains] for one in together]
-        began, recorded = perf_counter(), self.transformer.recorded
-        try:
-            asked = [
-                (one.reader, [*one.chains, *([*chain, tail] for chain, tail in zip(one.chains, own, strict=True))])
-                for one, own in zip(together, tails, strict=True)
-            ]
-            rows = Together(asked)
-            spans = rows.spans()
-            try:
-                states = rows.read(self.transformer).states
-            except BaseException:
-                rows.forget()
-                raise
-        finally:
-            for one, own in zip(together, tails, strict=True):
-                for tail in own:
-                    one.reader.drop(tail)
+        tails = [[self._tail(chain, masks) for chain in one.chains] for one in together]
+        began = perf_counter()
+        asked = [
+            (one.reader, [*one.chains, *([*chain, tail] for chain, tail in zip(one.chains, own, strict=True))])
+            for one, own in zip(together, tails, strict=True)
+        ]
+        with Together(asked) as rows:
+            read = rows.read(self.transformer)
         parts = [
-            torch.cat((states[span[chain[-1]].stop - 1 :][:1], states[_rows(span.get(tail))]))
-            for one, own, span in zip(together, tails, spans, strict=True)
+            torch.cat((read.states[span[chain[-1]].stop - 1 :][:1], read.states[_rows(span.get(tail))]))
+            for one, own, span in zip(together, tails, rows.spans(), strict=True)
             for chain, tail in zip(one.chains, own, strict=True)
         ]
         drafted = iter(self._likeliest(parts))
-        if self.transformer.recorded == recorded:  # a pass that records a graph takes longer than others
-            gated = sum(len(tail.ids) for own in tails for tail in own)
-            self.costs.saw_pass(len(rows), (perf_counter() - began) * 1e3, masks=gated)
+        if not read.recorded:  # a pass that records a graph takes longer than others
+            self.costs.saw_pass(len(rows), (perf_counter() - began) * 1e3, masks=rows.masks)
         for one in together:
             one.found = [next(drafted) for _ in one.chains]
 
+    def _tail(self, chain: Chain, masks: int) -> Track:
+        """A track of so many masks behind a chain, or of those that there are positions for; its rows are not kept."""
+        found, end = Track(), chain[-1].start + len(chain[-1].ids)
+        found.become([-1 - mask for mask in range(min(masks, self.transformer.config.max_positions - end))], end)
+        return found
+
     def _likeliest(self, states: Sequence[Tensor]) -> list[Slots]:
         """The likeliest tokens after several runs of states [n, H], with their probabilities, copied at once."""
-        probabilities = self.head(torch.cat(list(states))).float().softmax(-1)
+        probabilities = self.transformer.head(torch.cat(list(states))).float().softmax(-1)
         tokens = likeliest(probabilities)[:, None]
         copied = iter(torch.cat((tokens, probabilities.gather(1, tokens)), dim=1).tolist())  # ids are exact in float32
         return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]

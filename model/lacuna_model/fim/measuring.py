@@ -6,13 +6,14 @@ folder, and put right by fills. A fill that is slow beside other programs change
 
 import os
 import time
+from importlib import resources
 from pathlib import Path
 
 import msgspec
 import torch
 
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_text
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
 from lacuna_model.fim.track import Chain, EndRule, Track
@@ -25,8 +26,8 @@ from lacuna_model.network.devices import HOST
 
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
-# It is measured so many times.
-ROUNDS = 4
+# It is measured so many times, after so many tokens of context.
+ROUNDS, CONTEXT = 4, 256
 # The first costs are those of passes of so many rows: narrower passes than were seen are taken to cost as much, so that
 # too wide ones would never be compared with them.
 PASS_ROWS = (1, 8)
@@ -34,10 +35,15 @@ PASS_ROWS = (1, 8)
 USUAL_ROWS = (1, 2, 4, 8, 16, 32)
 
 
+def sample() -> str:
+    """Code of several languages, the same in every installation."""
+    return resources.files("lacuna_model.fim").joinpath("sample.txt").read_text(encoding="utf-8")
+
+
 @torch.inference_mode()
 def line_ms(model: LoadedFim) -> float:
     """The milliseconds of a line after some context, the least of several."""
-    ids = model.tokenizer.encode(calibration_text())[:CALIBRATION_TOKENS]
+    ids = model.tokenizer.encode(sample())[:CONTEXT]
     reader = model.tracks()
     context, line = reader.new(), reader.new()
     context.become(ids, 0)
@@ -58,7 +64,7 @@ def first_costs(model: LoadedFim) -> None:
                 for costs in (PassCosts(), model.costs):
                     _read_as_requests_do(model, costs, rows, masks)
         return
-    ids = model.tokenizer.encode(calibration_text())[: sum(PASS_ROWS)]
+    ids = model.tokenizer.encode(sample())[: sum(PASS_ROWS)]
     reader = model.tracks()
     track = reader.new()
     for rows in PASS_ROWS:
@@ -70,9 +76,9 @@ def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: i
     """A pass over so many rows of a fill, the last of which are mask rows; the ``costs`` learn from it."""
     reader, count = model.tracks(), rows - masks
     track = reader.new(model.fill_kind if model.answers else "")
-    track.become(model.tokenizer.encode(calibration_text())[:count], 0)
+    track.become(model.tokenizer.encode(sample())[:count], 0)
     if not model.answers:
-        MaskedPasses(model.transformer, model.frequent_head, costs).draft([WantedSlots(reader, [[track]], [])], masks)
+        MaskedPasses(model.transformer, costs).draft([WantedSlots(reader, [[track]], [])], masks)
         return
     tail = reader.new()
     tail.become([-1 - mask for mask in range(masks)], count)

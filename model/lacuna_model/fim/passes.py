@@ -216,23 +216,21 @@ class SharedPasses:
 
     def _pass(self, together: Sequence[Wanted]) -> None:
         """One pass. On the host it ends with the outputs; a device is given it, and goes on with it."""
-        began, recorded, waits = perf_counter(), self._transformer.recorded, self._is_busy
-        rows = Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together])
-        spans = rows.spans()
-
-        def saw(seconds: float) -> None:
-            if is_plain:
-                self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
-
-        try:
+        began, waits = perf_counter(), self._is_busy
+        with Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together]) as rows:
+            spans = rows.spans()
             pairs = zip(together, spans, strict=True)
             outputs = [(asked, _last(asked, own)) for wanted, own in pairs for asked in wanted.asked]
             early = [False] * len(rows)
             for asked, span in outputs:
                 early[span] = [rule.early for rule in asked.rules]
             read = rows.read(self._transformer, early, self._digests)
-            # One that records a graph takes longer than others, and so does one that waits for another.
-            is_plain = not waits and self._transformer.recorded == recorded
+
+            def saw(seconds: float) -> None:
+                # One that records a graph takes longer than others, and so does one that waits for another.
+                if not (waits or read.recorded):
+                    self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
+
             if read.kept is None and not self.is_asynchronous:
                 found = iter(self._outputs(read, outputs, early, lambda: saw(perf_counter() - began)))
                 for wanted in together:
@@ -242,9 +240,6 @@ class SharedPasses:
                 under_way = PassUnderWay(together, summaries, places, began, perf_counter(), saw)
                 for wanted in together:
                     wanted.under_way = under_way
-        except BaseException:
-            rows.forget()
-            raise
         for wanted, own in zip(together, spans, strict=True):
             wanted.beside = len(rows) - sum(map(len, own.values()))
 
@@ -255,12 +250,13 @@ class SharedPasses:
         early: Sequence[bool],
         at_logits: Callable[[], object],
     ) -> list[Summaries]:
-        """The outputs of a pass on the host."""
-        logits = self._logits(read, outputs)
-        at_logits()
-        self._restrict(logits, outputs, early)
+        """The outputs of a pass on the host: of each chain, those up to the first that refuses a draft."""
+        logits, found = self._restricted(read, outputs, early, at_logits), list[Summaries]()
         parts = logits.split_with_sizes([len(asked.rules) for asked, _ in outputs])
-        return [self._on_host(asked, said) for (asked, _), said in zip(outputs, parts, strict=True)]
+        for (asked, _), said in zip(outputs, parts, strict=True):
+            needed = said[: asked.held(likeliest(said).tolist()) + 1]
+            found.append(self._digests.rows(needed).numpy())
+        return found
 
     def _summaries(
         self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool]
@@ -270,27 +266,26 @@ class SharedPasses:
             rules = [rule for asked, _ in outputs for rule in asked.rules]
             self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
             return read.kept.clone(), [span for _, span in outputs]  # the next pass has the graph's memory
-        logits = self._logits(read, outputs)
-        self._restrict(logits, outputs, early)
+        logits = self._restricted(read, outputs, early)
         ends = [0, *accumulate(len(asked.rules) for asked, _ in outputs)]
         return self._digests.rows(logits), [slice(*pair) for pair in pairwise(ends)]
 
-    def _logits(self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]]) -> Tensor:
-        return self._transformer.head(torch.cat([read.states[span] for _, span in outputs]))
-
-    def _restrict(self, logits: Tensor, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool]) -> None:
-        """Rule out what cannot come next in the rows [n, V] of outputs."""
+    def _restricted(
+        self,
+        read: PassRead,
+        outputs: Sequence[tuple[AskedChain, slice]],
+        early: Sequence[bool],
+        at_logits: Callable[[], object] = lambda: None,
+    ) -> Tensor:
+        """The logits [n, V] of all outputs, without what cannot come next."""
+        logits = self._transformer.head(torch.cat([read.states[span] for _, span in outputs]))
+        at_logits()
         flags = [flag for _, span in outputs for flag in early[span]]
         self._digests.restricted(logits, torch.tensor(flags).to(logits.device, non_blocking=True))
         for row, rule in zip(logits, (rule for asked, _ in outputs for rule in asked.rules), strict=True):
             if rule.narrow is not None:
                 rule.narrow(row)
-
-    def _on_host(self, asked: AskedChain, logits: Tensor) -> Summaries:
-        """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
-        tokens: list[int] = likeliest(logits).tolist()
-        needed = logits[: asked.held(tokens) + 1]
-        return self._digests.rows(needed).numpy()
+        return logits
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""
@@ -352,7 +347,7 @@ class ContextPieces:
             next(iter(read.values()))[-1, 0].item()
             count, ms = sum(map(len, read.values())), (perf_counter() - began) * 1e3
             self.took(count, ms)
-            reader.saw_reading(count, ms)
+            reader.costs.saw_reading(count, ms)
 
     def took(self, rows: int, ms: float) -> None:
         """Learn that a piece of ``rows`` rows took so many milliseconds."""

@@ -1,26 +1,20 @@
 """Turns a model's weights into the form that passes read, a layer at a time.
 
 The kernels in C read the file's 4-bit weights unchanged, and all others in 8 bit. A model that only drafts may be less
-exact: it has all layers in 4 bit and a part of the head, since reading weights is most of the time of a pass. Torch's
-own operators read 8 bit only; their activations have one scale per row, so the weights are smoothed. A GPU reads
-bfloat16, or 8-bit weights with activations in bfloat16.
+exact: it has all layers in 4 bit and a part of the head, since reading weights is most of the time of a pass. A GPU
+reads bfloat16, or 8-bit weights with activations in bfloat16.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import takewhile
 from typing import Protocol
 
-import msgspec
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.structures import WIDTH
-from lacuna_model.loading.weights import SmoothedLayers
-from lacuna_model.network.assembly import FUSED, fuse
+from lacuna_model.network.assembly import FUSED, fuse_layer, layer_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
 
@@ -60,20 +54,21 @@ class Packing(Protocol):
 def prepared(
     state: Weights,
     config: ModelConfig,
-    calibration: Sequence[int],
-    kernels: Packing | None,
+    kernels: Packing,
     advance: Callable[[int, int], None] = lambda done, total: None,
     *,
     drafts: bool = False,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of the model by name: linears as codes and scales, packed where ``kernels`` read them.
+    """Every tensor of the model by name: linears as codes and scales, packed for ``kernels`` where these can read them.
 
-    Where embedding and head are one table, only the packed head is made; torch's own operators want both. For these,
-    the hidden states of the ``calibration`` tokens decide which channels are large. ``advance`` is called with the
-    number of layers done and their total. A model that only ``drafts`` is made smaller.
+    Where embedding and head are one table, only the packed head is made. ``advance`` is called with the number of
+    layers done and their total. A model that only ``drafts`` is made smaller.
     """
     head = "embedding" if config.tie_embeddings else "head"
-    if kernels is not None and _packable(config.hidden_size, config.vocab_size):
+    if not _packable(config.hidden_size, config.vocab_size):
+        yield from _quantized("head", state[head]).items()
+        yield "embedding", state["embedding"].half()
+    else:
         if drafts:
             codes, scale = quantize_rows(state[head][:FREQUENT_TOKENS])
             yield from (("head", kernels.packed(codes)), ("head.scale", scale))
@@ -81,19 +76,11 @@ def prepared(
             yield from _packed("head", [head], state, kernels).items()
         if drafts or not config.tie_embeddings:
             yield from _packed("embedding", ["embedding"], state, kernels).items()
+    if _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
+        layers = (_packed_layer(state, index, kernels, drafts) for index in range(config.num_layers))
     else:
-        yield from _quantized("head", state[head]).items()
-        yield "embedding", state["embedding"].half()
-    single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
-    layers: Iterator[dict[str, Tensor]]
-    if kernels is not None and _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
-        layers = (_packed_layer(state, index, single, kernels, drafts) for index in range(config.num_layers))
-    else:
-        layers = _smoothed_layers(state, config, single, calibration)
-    for index, layer in enumerate(layers):
-        advance(index, config.num_layers)
-        yield from ((f"layers.{index}.{name}", tensor) for name, tensor in layer.items())
-    advance(config.num_layers, config.num_layers)
+        layers = (_narrow_layer(state, index, eight_bit=True) for index in range(config.num_layers))
+    yield from _in_turn(layers, config, advance)
     yield "final_norm", state["final_norm"]
 
 
@@ -110,29 +97,36 @@ def for_gpu(
     Linears are in bfloat16, or with ``eight_bit`` codes and a scale for every output. Where embedding and head are one
     table in bfloat16, it is named head. A model that only ``drafts`` has a part of the head.
     """
-    narrow = _quantized if eight_bit else _narrowed
     head = state["embedding" if config.tie_embeddings else "head"]
-    yield from narrow("head", head[:FREQUENT_TOKENS] if drafts else head).items()
+    yield from _narrow("head", head[:FREQUENT_TOKENS] if drafts else head, eight_bit).items()
     del head
     if drafts or eight_bit or not config.tie_embeddings:
         yield "embedding", state["embedding"].bfloat16()
-    single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
-    for index in range(config.num_layers):
-        advance(index, config.num_layers)
-        for name, tensor in _fused(_own(state, index), index, single).items():
-            kept = narrow(name, tensor) if tensor.ndim == 2 else {name: _narrowed_vector(name, tensor)}
-            yield from ((f"layers.{index}.{part}", value) for part, value in kept.items())
-    advance(config.num_layers, config.num_layers)
+    layers = (_narrow_layer(state, index, eight_bit) for index in range(config.num_layers))
+    yield from _in_turn(layers, config, advance)
     yield "final_norm", state["final_norm"]
 
 
-def _narrowed(name: str, weight: Tensor) -> dict[str, Tensor]:
-    return {name: weight.bfloat16()}
+def _in_turn(
+    layers: Iterator[dict[str, Tensor]], config: ModelConfig, advance: Callable[[int, int], None]
+) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of the layers by name."""
+    for index, layer in enumerate(layers):
+        advance(index, config.num_layers)
+        yield from ((f"layers.{index}.{name}", tensor) for name, tensor in layer.items())
+    advance(config.num_layers, config.num_layers)
 
 
-def _narrowed_vector(name: str, vector: Tensor) -> Tensor:
-    """A bias in bfloat16; norms stay in float32."""
-    return vector.bfloat16() if name.endswith(".bias") else vector
+def _narrow(name: str, tensor: Tensor, eight_bit: bool) -> dict[str, Tensor]:
+    """A linear in bfloat16 or in 8 bit, a bias in bfloat16; norms stay in float32."""
+    if tensor.ndim == 2 and eight_bit:
+        return _quantized(name, tensor)
+    return {name: tensor.bfloat16() if tensor.ndim == 2 or name.endswith(".bias") else tensor}
+
+
+def _narrow_layer(state: Weights, index: int, eight_bit: bool) -> dict[str, Tensor]:
+    layer = fuse_layer({own: state[name] for own, name in layer_of(state, index).items()})
+    return {part: kept for name, tensor in layer.items() for part, kept in _narrow(name, tensor, eight_bit).items()}
 
 
 def packable(config: ModelConfig) -> bool:
@@ -149,13 +143,12 @@ def _projected(config: ModelConfig) -> tuple[int, int]:
     return config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
 
 
-def _packed_layer(state: Weights, index: int, single: ModelConfig, kernels: Packing, drafts: bool) -> dict[str, Tensor]:
+def _packed_layer(state: Weights, index: int, kernels: Packing, drafts: bool) -> dict[str, Tensor]:
     """One layer in the form that the kernels in C read."""
-    prefix = f"layers.{index}."
-    others = [name for name in state if name.startswith(prefix) and not name.endswith("_proj")]
-    layer = _fused({name: state[name] for name in others}, index, single)
+    names = layer_of(state, index)
+    layer = fuse_layer({own: state[name] for own, name in names.items() if not own.endswith("_proj")})
     for name, parts in FUSED.items():
-        layer |= _packed(name, [prefix + part for part in parts], state, kernels, drafts)
+        layer |= _packed(name, [names[part] for part in parts], state, kernels, drafts)
     return layer
 
 
@@ -183,40 +176,6 @@ def _packed(
     return tensors | {name: kernels.packed(codes), name + ".scale": scale}
 
 
-def _smoothed_layers(
-    state: Weights, config: ModelConfig, single: ModelConfig, calibration: Sequence[int]
-) -> Iterator[dict[str, Tensor]]:
-    """All layers in the form that torch's own operators read."""
-    layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), state["embedding"]))
-    for index, own in enumerate(_ahead(partial(_own, state), config.num_layers)):
-        layer: dict[str, Tensor] = {}
-        for name, tensor in layers.smooth(_fused(own, index, single)).items():
-            layer |= _quantized(name, tensor) if tensor.ndim == 2 else {name: tensor}
-        yield layer
-
-
 def _quantized(name: str, weight: Tensor) -> dict[str, Tensor]:
     codes, scale = quantize_rows(weight)
     return {name: codes, name + ".scale": scale}
-
-
-def _own(state: Weights, index: int) -> dict[str, Tensor]:
-    """One layer's tensors."""
-    return {name: state[name] for name in state if name.startswith(f"layers.{index}.")}
-
-
-def _fused(own: dict[str, Tensor], index: int, single: ModelConfig) -> dict[str, Tensor]:
-    """A layer's tensors with its projections stacked, named without the layer's number."""
-    first = {f"layers.0.{name.removeprefix(f'layers.{index}.')}": tensor for name, tensor in own.items()}
-    return {name.removeprefix("layers.0."): tensor for name, tensor in fuse(first, single).items()}
-
-
-def _ahead(read: Callable[[int], dict[str, Tensor]], count: int) -> Iterator[dict[str, Tensor]]:
-    """The values of ``read`` for 0 to ``count`` - 1; a thread reads the next one meanwhile, which halves the time."""
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(read, 0)
-        for index in range(count):
-            found = following.result()
-            if index + 1 < count:
-                following = thread.submit(read, index + 1)
-            yield found

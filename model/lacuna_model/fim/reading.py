@@ -8,7 +8,7 @@ A model that has mask rows may read some behind a draft: they propose the draft 
 A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -43,17 +43,16 @@ GREEDY = DecodeOptions()
 class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    ``guess`` is what was taken back. ``written`` are its tokens as they were seen last, and ``read`` those that the
-    last pass has verified. ``next`` is the model's own next token, and ``behind`` what it said of the slots after that
-    in mask rows, which are read in ``mask_track``.
+    ``guess`` is what was taken back. ``written`` are its tokens as they were seen last, and ``found`` those that the
+    last pass has found, the model's own next one included; ``behind`` is what it said of the slots after that in mask
+    rows, which are read in ``mask_track``.
     """
 
     track: Track
     mask_track: Track
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
-    read: list[int] = field(default_factory=list)
-    next: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
     behind: list[DraftedToken] = field(default_factory=list)
 
     def see(self, written: list[int]) -> None:
@@ -61,10 +60,6 @@ class FillTokens:
         if len(written) < len(self.written):
             self.guess = self.written
         self.written = written
-
-    def guesses_after(self, written: list[int]) -> list[DraftedToken]:
-        """What was read of the slots after those ``written``, where the last of these is the model's own."""
-        return self.behind if self.next and written == [*self.read, *self.next] else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +252,18 @@ class FimReader:
     def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
         """The parts with guesses at what follows."""
         fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
+        runs: Mapping[Key, Sequence[DraftedToken]] = {}
         if self._smaller is not None:
             doubtful = {
                 key: fill for key, fill in fills.items() if fill.room > 0 and not self._drafts.is_sure(key, fill)
             }
-            yield from self._smaller.drafting(doubtful)
+            runs = yield from self._smaller.drafting(doubtful)
         unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
         rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
         found = list[FillInPass]()
         for part in parts:
-            found.append(self._guessed(part, fills[part.fill.key], rows) if part.drafts else part)
+            key = part.fill.key
+            found.append(self._guessed(part, fills[key], rows, runs.get(key, ())) if part.drafts else part)
             rows += len(found[-1].guesses) + found[-1].num_masks
         return found
 
@@ -276,11 +273,11 @@ class FimReader:
         rewrites = self._layout.old(part.fill.gap.index) or tokens.guess
         room = part.fill.most - 1 - len(part.known)  # one place is left for the token behind the draft
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
-        return WrittenFill(written, most, tokens.guess, tokens.guesses_after(written))
+        behind = tokens.behind if written == tokens.found else []
+        return WrittenFill(written, most, tokens.guess, behind)
 
-    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int) -> FillInPass:
-        """A part with guesses and masks, in a pass of so many ``rows`` without them."""
-        run = self._smaller.run(part.fill.key) if self._smaller is not None else ()
+    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int, run: Sequence[DraftedToken]) -> FillInPass:
+        """A part with guesses and masks, in a pass of so many ``rows`` without them; a smaller model drafted a run."""
         guesses = self._drafts.draft(part.fill.key, written, rows, run)
         before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
         end = before + 1 + len(part.written) + len(guesses)
@@ -346,7 +343,7 @@ class FimReader:
     def _remember(self, part: FillInPass, accepted: int, following: int) -> None:
         """Note that the draft's first ``accepted`` tokens were right, and the token ``following`` them."""
         tokens = self._tokens_of(part.fill)
-        tokens.read, tokens.next, tokens.behind = [*part.known, *part.draft[:accepted]], [following], []
+        tokens.found, tokens.behind = [*part.known, *part.draft[:accepted], following], []
         given = len(part.draft) - len(part.guesses)
         if accepted >= given:
             self._drafts.verified(part.guesses, accepted - given)
@@ -356,7 +353,7 @@ class FimReader:
         for part in (part for part in parts if part.num_masks):
             tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs))
             tokens.mask_track.forget_from(0)
-            if tokens.read == part.written:
+            if tokens.found[:-1] == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
                 slots = enumerate(likely, start=1)
                 tokens.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in slots]

@@ -5,9 +5,9 @@ the context. Of each row of logits a pass keeps a summary: the likeliest tokens,
 wherever it is made, in a recorded graph or after the pass.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,69 +34,41 @@ def unread_rows(count: int) -> Rows:
     return np.full(count, UNREAD, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class TrackRows:
-    """The rows of a track's tokens, which do not change: each an arena row, UNREAD or LEFT_OUT."""
-
-    rows: Rows
-
-    @cached_property
-    def num_missing(self) -> int:
-        """How many tokens were not read, whether they are left out or not."""
-        return int(np.count_nonzero(self.rows < 0))
-
-    @cached_property
-    def num_unread(self) -> int:
-        """How many tokens were not read yet."""
-        return int(np.count_nonzero(self.rows == UNREAD))
-
-    @cached_property
-    def used(self) -> Rows:
-        """The arena's rows of the tokens that were read."""
-        return self.rows[self.rows >= 0] if self.num_missing else self.rows
-
-    @cached_property
-    def end(self) -> int:
-        """The row after the last used one; 0 where none is used."""
-        return int(self.used.max()) + 1 if len(self.used) else 0
-
-    @cached_property
-    def is_run(self) -> bool:
-        """Whether the used rows are neighbours, in order."""
-        return len(self.used) == 0 or bool((np.diff(self.used) == 1).all())
-
-
 class Track:
     """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, UNREAD or LEFT_OUT.
 
-    What is known of the rows is kept (``at``) until they change.
+    What passes ask of the rows is counted when they change: how many were not read yet (``num_unread``), or are left
+    out either (``num_missing``); the arena's rows of the others (``used``), the row after the last of these (``end``),
+    and whether they are neighbours, in order (``is_run``).
 
-    In place of a token, -j is mask row j (:mod:`lacuna_model.network.linear`). Mask rows come last in a pass, those of
-    all readers behind the tokens of all. Tokens may have additions, those of the track's ``kind``.
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.linear`). Tokens may have additions, those of the
+    track's ``kind``.
     """
-
-    __slots__ = ("_through", "at", "ids", "kind", "start")
 
     def __init__(self, kind: str = "") -> None:
         self.kind = kind
         self.ids: list[int] = []
         self.start = 0
         self.rows = unread_rows(0)
-        self._through: tuple[list[TrackRows], RowList] = [], NO_ROWS
+        self._through: tuple[list[Rows], RowList] = [], NO_ROWS
 
     @property
     def rows(self) -> Rows:
         """The arena row of each token, which is not written to."""
-        return self.at.rows
+        return self._rows
 
     @rows.setter
     def rows(self, rows: Rows) -> None:
         rows.flags.writeable = False
-        self.at = TrackRows(rows)
+        self._rows, self.used = rows, rows[rows >= 0]
+        self.num_missing = len(rows) - len(self.used)
+        self.num_unread = int(np.count_nonzero(rows == UNREAD))
+        self.end = int(self.used.max(initial=-1)) + 1
+        self.is_run = bool((np.diff(self.used) == 1).all())
 
     def place(self, places: Sequence[int] | NDArray[np.bool_], rows: Rows | int) -> None:
         """Change the rows of some tokens."""
-        changed = self.at.rows.copy()
+        changed = self.rows.copy()
         changed[places] = rows
         self.rows = changed
 
@@ -104,36 +76,26 @@ class Track:
         """Replace the tokens and their position; return how many leading ones keep their rows."""
         kept = num_common(self.ids, list(ids)) if start == self.start else 0
         if kept < len(self.ids) or kept < len(ids):
-            self.rows = np.concatenate((self.at.rows[:kept], unread_rows(len(ids) - kept)))
+            self.rows = np.concatenate((self.rows[:kept], unread_rows(len(ids) - kept)))
         self.ids, self.start = list(ids), start
         return kept
 
     def forget_from(self, place: int) -> None:
         """Mark all tokens from a place on as unread."""
-        rows = self.at.rows
-        if place < len(rows):
-            self.rows = np.concatenate((rows[:place], unread_rows(len(rows) - place)))
+        if place < len(self.rows):
+            self.rows = np.concatenate((self.rows[:place], unread_rows(len(self.rows) - place)))
 
     @property
     def unread(self) -> list[int]:
         """The places of tokens that were not read yet."""
-        found: list[int] = (self.at.rows == UNREAD).nonzero()[0].tolist() if self.at.num_unread else []
+        found: list[int] = (self.rows == UNREAD).nonzero()[0].tolist() if self.num_unread else []
         return found
 
     @property
-    def num_unread(self) -> int:
-        """How many tokens were not read yet."""
-        return self.at.num_unread
-
-    @property
-    def num_missing(self) -> int:
-        """How many tokens were not read, whether they are left out or not."""
-        return self.at.num_missing
-
-    @property
-    def used(self) -> Rows:
-        """The arena's rows of the tokens that were read."""
-        return self.at.used
+    def missing(self) -> NDArray[np.bool_]:
+        """Which tokens [n] were not read, whether they are left out or not."""
+        found: NDArray[np.bool_] = self.rows < 0
+        return found
 
     def leave_out(self, places: NDArray[np.bool_]) -> None:
         """Leave out those of the unread tokens [n], and none of the others."""
@@ -146,23 +108,16 @@ class Track:
         if self.num_missing > self.num_unread:
             self.place(self.missing, UNREAD)
 
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which tokens [n] were not read, whether they are left out or not."""
-        found: NDArray[np.bool_] = self.at.rows < 0
-        return found
-
     def follows(self, row: int) -> bool:
         """Whether the used rows are neighbours, in order, from a ``row`` on."""
-        used = self.at.used
-        return self.at.is_run and (not len(used) or int(used[0]) == row)
+        return self.is_run and (not len(self.used) or int(self.used[0]) == row)
 
     def through(self, before: "Chain", listed: Callable[[Rows], RowList]) -> RowList:
         """The used rows of the tracks ``before`` it in a chain and its own, ``listed`` anew if one has changed."""
-        given = [*(one.at for one in before), self.at]
+        given = [one.rows for one in (*before, self)]
         known, found = self._through
-        if known != given:
-            found = listed(np.concatenate([one.used for one in given]))
+        if len(known) != len(given) or not all(map(operator.is_, known, given)):
+            found = listed(np.concatenate([one.used for one in (*before, self)]))
             self._through = given, found
         return found
 

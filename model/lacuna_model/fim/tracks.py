@@ -18,7 +18,7 @@ from torch import Tensor
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
-from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, PassPart, SeenRows, within
+from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, PassPart, SeenRows
 from lacuna_model.network.graphs import Digest, PassRead
 from lacuna_model.network.transformer import Network, Transformer
 
@@ -35,48 +35,12 @@ Places = Mapping[Track, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class ReaderRows:
-    """The rows of a pass that one reader has: their tokens, positions, and the places in the tracks.
-
-    They attend to what is ``seen``; if they are ``in_order``, that is, for each, all rows of the arena up to itself.
-    """
+    """The rows of a pass that one reader has: their tokens, positions, places in the tracks, and what they see."""
 
     ids: list[int]
     positions: list[int]
-    seen: Sequence[SeenRows]
-    in_order: bool
     places: Places
-
-    @property
-    def tokens(self) -> int:
-        """How many of the rows are tokens; mask rows follow."""
-        return sum(token >= 0 for token in self.ids)
-
-    def part(self, reader: "TrackReader", run: slice = slice(None)) -> PassPart:
-        """A run of the rows as a part of a pass of their reader."""
-        rows, arena = range(len(self.ids))[run], reader.arena
-        seen = within(self.seen, rows)
-        arena = arena.behind(rows.start) if rows.start else arena
-        moved = None
-        if arena.has_moved:
-            moved = MovedKeys(arena.moved[: arena.tail + len(rows)], () if self.in_order else seen)
-        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved, kinds=self.kinds[run])
-
-    @property
-    def kinds(self) -> Sequence[str]:
-        """The additions that each row has; empty where none has any."""
-        if not any(track.kind for track in self.places):
-            return ()
-        return [track.kind for track, places in self.places.items() for _ in places]
-
-    def spans(self, run: slice, first: int) -> dict[Track, range]:
-        """The rows of each track of a run in a pass in which that begins at row ``first``."""
-        found: dict[Track, range] = {}
-        rows, own = range(len(self.ids))[run], 0
-        for track, places in self.places.items():
-            if own in rows:
-                found[track] = range(first + own - rows.start, first + own - rows.start + len(places))
-            own += len(places)
-        return found
+    part: PassPart
 
     def forget(self) -> None:
         """Mark the tokens as unread, because the pass failed."""
@@ -110,7 +74,7 @@ class TrackReader:
     def __init__(self, transformer: Transformer, dtype: torch.dtype, costs: PassCosts | None = None) -> None:
         """``costs`` learn what a reading with pauses takes."""
         self._network = self._transformer = transformer
-        self._costs = costs
+        self.costs = costs or PassCosts()
         self.device = transformer.device
         self.arena = Arena(transformer.config, self.device, dtype)
         self.tracks: list[Track] = []
@@ -147,8 +111,7 @@ class TrackReader:
         try:
             ids = torch.tensor([rows.ids], device=self.device)
             positions = torch.tensor(rows.positions, device=self.device)
-            part = rows.part(self)
-            layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
+            layers = self._transformer.keep(self._transformer.embed(ids), positions, [rows.part])
         except BaseException:
             rows.forget()
             raise
@@ -175,12 +138,7 @@ class TrackReader:
                 track.place(_within(track.rows, piece.arena_rows), UNREAD)
             raise
         self._piece = None
-        self.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
-
-    def saw_reading(self, rows: int, ms: float) -> None:
-        """Let the costs know what a reading of context has taken."""
-        if self._costs is not None:
-            self._costs.saw_reading(rows, ms)
+        self.costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -192,21 +150,22 @@ class TrackReader:
         before, chosen = chosen_of(chains, most)
         if not chosen:
             return None
-        tail = self._make_room()
+        tail, arena = self._make_room(), self.arena
         count = sum(map(len, chosen.values()))
-        self.arena.reserve(tail + count)
-        self.arena.head, self.arena.tail = 0, tail
-        self.arena.moved[tail : tail + count] = 0
-        ids: list[int] = []
-        positions: list[int] = []
+        end = tail + count
+        arena.reserve(end)
+        arena.head, arena.tail = 0, tail
+        arena.moved[tail:end] = 0
+        ids = [track.ids[place] for track, places in chosen.items() for place in places]
+        positions = [track.start + place for track, places in chosen.items() for place in places]
+        first = tail
         for track, places in chosen.items():
-            first = tail + len(ids)
-            track.place(places, np.arange(first, first + len(places)))
-            ids += [track.ids[place] for place in places]
-            positions += [track.start + place for place in places]
+            track.place(places, np.arange(first, first := first + len(places)))
         seen = [self._seen_by([*before[track], track], chosen) for track in chosen]
-        in_order = _are_in_order(before, tail + count) and not any(map(self._sees_both_ways, chosen))
-        return ReaderRows(ids, positions, seen, in_order, chosen)
+        in_order = _are_in_order(before, end) and not any(map(self._sees_both_ways, chosen))
+        moved = MovedKeys(arena.moved[:end], () if in_order else seen) if arena.has_moved else None
+        kinds = [track.kind for track, places in chosen.items() for _ in places] if any(t.kind for t in chosen) else ()
+        return ReaderRows(ids, positions, chosen, PassPart(count, arena, None, in_order, seen, moved, kinds))
 
     def _sees_both_ways(self, track: Track) -> bool:
         """Whether the rows of a track are masks that attend to each other."""
@@ -222,7 +181,7 @@ class TrackReader:
         before = chain[still - 1].through(chain[: still - 1], self.arena.listed) if still else NO_ROWS
         own, track = [one.used for one in chain[still:]], chain[-1]
         read = (~track.missing).nonzero()[0]
-        ahead = len(before.rows) + sum(map(len, own[:-1]))
+        ahead = len(before.block) + sum(map(len, own[:-1]))
         counts = ahead + np.searchsorted(read, np.array(chosen[track]), side="right")
         if self._sees_both_ways(track):
             counts[:] = ahead + len(read)
@@ -233,7 +192,7 @@ class TrackReader:
         by, track.start = start - track.start, start
         if by and len(track.used):
             self.arena.move(track.used, by)
-            track.rows = track.rows  # what passes know of them is known anew
+            track.rows = track.rows.copy()  # what passes know of them is known anew
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""
@@ -243,7 +202,7 @@ class TrackReader:
         """The first row after all used ones; unused rows are first removed where there are many."""
         tail = num_used = 0
         for track in self.tracks:
-            tail, num_used = max(tail, track.at.end), num_used + len(track.at.used)
+            tail, num_used = max(tail, track.end), num_used + len(track.used)
         if tail - num_used <= MAX_UNUSED:
             return tail
         used = np.sort(np.concatenate([track.used for track in self.tracks]))
@@ -269,72 +228,65 @@ def beside_others(run: Callable[[Sequence[T]], None], wanted: T, others: Sequenc
 
 
 class Together:
-    """The unread tokens of several readers, at most ``most`` of each, as the rows of one pass, which must follow."""
+    """The unread tokens of several readers, at most ``most`` of each, as the rows of one pass, which must follow.
+
+    In a ``with`` statement: where the pass fails, they are unread again.
+    """
 
     def __init__(self, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None) -> None:
-        self._rows: list[tuple[TrackReader, ReaderRows | None]] = []
+        self._rows: list[ReaderRows | None] = []
         try:
             for reader, chains in wanted:
-                self._rows.append((reader, reader.next_rows(chains, most)))
+                self._rows.append(reader.next_rows(chains, most))
         except BaseException:
-            self.forget()
+            self._forget()
             raise
+        self._present = [rows for rows in self._rows if rows is not None]
+
+    def __enter__(self) -> "Together":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is not None:
+            self._forget()
+
+    def _forget(self) -> None:
+        for rows in filter(None, self._rows):
+            rows.forget()
 
     def __len__(self) -> int:
         """How many rows the pass has."""
-        return sum(len(rows.ids) for _, rows in self._present())
+        return sum(len(rows.ids) for rows in self._present)
 
     @property
     def masks(self) -> int:
         """How many of the rows are mask rows."""
-        return sum(len(rows.ids) - rows.tokens for _, rows in self._present())
+        return sum(token < 0 for rows in self._present for token in rows.ids)
 
     def spans(self) -> list[dict[Track, range]]:
         """The rows of the pass that are each reader's, by track."""
-        found: dict[TrackReader, dict[Track, range]] = {reader: {} for reader, _ in self._rows}
-        first = 0
-        for reader, rows, run in self._runs():
-            found[reader] |= rows.spans(run, first)
-            first += len(rows.ids[run])
-        return list(found.values())
+        found, first = list[dict[Track, range]](), 0
+        for rows in self._rows:
+            found.append({})
+            for track, places in rows.places.items() if rows is not None else ():
+                found[-1][track] = range(first, first := first + len(places))
+        return found
 
     def read(self, transformer: Network, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
         """The pass over at least one row: :meth:`.Network.read`."""
-        runs = self._runs()
-        ids = [token for _, rows, run in runs for token in rows.ids[run]]
-        positions = [position for _, rows, run in runs for position in rows.positions[run]]
-        return transformer.read(ids, positions, [rows.part(one, run) for one, rows, run in runs], early, digest)
-
-    def _runs(self) -> list[tuple[TrackReader, ReaderRows, slice]]:
-        """The runs of rows in the order of the pass: the tokens of all readers, then their masks."""
-        present = self._present()
-        if len(present) == 1:
-            return [(*present[0], slice(None))]
-        tokens = [(reader, rows, slice(0, rows.tokens)) for reader, rows in present]
-        masks = [(reader, rows, slice(run.stop, None)) for reader, rows, run in tokens if rows.ids[run.stop :]]
-        return [*tokens, *masks]
-
-    def forget(self) -> None:
-        """Mark the tokens as unread, because the pass failed."""
-        for _, rows in self._present():
-            rows.forget()
-
-    def _present(self) -> list[tuple[TrackReader, ReaderRows]]:
-        return [(reader, rows) for reader, rows in self._rows if rows is not None]
+        ids = [token for rows in self._present for token in rows.ids]
+        positions = [position for rows in self._present for position in rows.positions]
+        return transformer.read(ids, positions, [rows.part for rows in self._present], early, digest)
 
 
 def read_together(
     transformer: Network, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
 ) -> list[dict[Track, Tensor]]:
     """One pass over what several readers have to read; returns for each what :meth:`TrackReader.read` does."""
-    together = Together(wanted, most)
-    if not len(together):
-        return [{} for _ in wanted]
-    try:
+    with Together(wanted, most) as together:
+        if not len(together):
+            return [{} for _ in wanted]
         states = together.read(transformer).states
-    except BaseException:
-        together.forget()
-        raise
     return [{track: states[span.start : span.stop] for track, span in own.items()} for own in together.spans()]
 
 
@@ -370,5 +322,5 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     for track in before:
         if not track.follows(rows):
             return False
-        rows += len(track.at.used)
+        rows += len(track.used)
     return rows == end

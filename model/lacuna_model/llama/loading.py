@@ -180,9 +180,7 @@ def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
     network, prefixes = LlamaNetwork(config), PrefixTable(tokenizer)
-    return LoadedLlama(
-        name, config, tokenizer, network, prefixes, tokenizer.fim, path=path, cells=cells, library=found.path
-    )
+    return LoadedLlama(name, config, tokenizer, network, prefixes, path=path, cells=cells, library=found.path)
 
 
 def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:

@@ -24,13 +24,13 @@ from torch import Tensor
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import Chain, Track
-from lacuna_model.fim.tracks import ReaderRows, TrackReader, chosen_of
+from lacuna_model.fim.tracks import Places, ReaderRows, TrackReader, chosen_of
 from lacuna_model.llama import library as api
 from lacuna_model.llama.library import Batch, Library
 from lacuna_model.network.arena import PassPart
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import Digest, PassRead
+from lacuna_model.network.transformer import Network
 
 # The library's limit.
 SEQUENCES = 256
@@ -160,24 +160,14 @@ class TrackCells:
     positions: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class LlamaRows(ReaderRows):
-    """The rows of one reader in a pass, with what is needed to read them: the tracks before each, and the last ones."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaPart(PassPart):
+    """The part of one reader: the places that it reads of its tracks, the tracks before each, and the last ones."""
 
     reader: "LlamaTracks"
+    places: Places
     before: dict[Track, Chain]
     last: frozenset[Track]
-
-    def part(self, reader: TrackReader, run: slice = slice(None)) -> PassPart:
-        """All rows as a part of a pass; there are no mask rows."""
-        return LlamaPart(len(self.ids), None, rows=self)
-
-
-@dataclass(frozen=True, slots=True)
-class LlamaPart(PassPart):
-    """The part of one reader."""
-
-    rows: LlamaRows | None = None
 
 
 @dataclass(slots=True)
@@ -201,22 +191,13 @@ class Stretch:
         return track.start + places[0]
 
 
-class LlamaNetwork:
-    """A model that libllama runs, a :class:`.transformer.Network`: its states are the logits themselves."""
-
-    device = HOST
-    masks = None
-    recorded = 0
-    exact_rows = None
-    is_asynchronous = False
+class LlamaNetwork(Network):
+    """A model that libllama runs: its states are the logits themselves."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
         self.outputs = config.vocab_size
-
-    def head(self, states: Tensor) -> Tensor:
-        """The states."""
-        return states
+        self.head = lambda states: states
 
     def read(
         self,
@@ -230,9 +211,8 @@ class LlamaNetwork:
         stretches, last, offset = list[Stretch](), set[Track](), 0
         for part in parts:
             assert isinstance(part, LlamaPart)
-            assert part.rows is not None
-            last |= part.rows.last
-            stretches += stretches_of(part.rows, offset)
+            last |= part.last
+            stretches += stretches_of(part, offset)
             offset += part.count
         states = torch.empty((len(ids), self.config.vocab_size), dtype=torch.float32)
         readers = list(dict.fromkeys(one.reader for one in stretches))
@@ -243,7 +223,7 @@ class LlamaNetwork:
         return PassRead(states)
 
 
-def stretches_of(rows: LlamaRows, offset: int) -> list[Stretch]:
+def stretches_of(rows: LlamaPart, offset: int) -> list[Stretch]:
     """The stretches of a reader's rows, the first of which is row ``offset`` of the pass.
 
     Tokens that follow one another in a chain are one stretch. What attends to others that are read is in a later wave.
@@ -284,9 +264,8 @@ class LlamaTracks(TrackReader):
     def __init__(self, network: LlamaNetwork, cells: Cells, cell_bytes: int, costs: PassCosts | None = None) -> None:
         self.device = network.device
         self._network = network
-        self._costs = costs
+        self.costs = costs or PassCosts()
         self._cell_bytes = cell_bytes
-        self._piece = None
         self.cells = cells
         self.kept: dict[Track, TrackCells] = {}
         self.tracks: list[Track] = []
@@ -317,16 +296,20 @@ class LlamaTracks(TrackReader):
         rows = self.next_rows([[*chain] for chain in chains], most)
         if rows is None:
             return
+        assert isinstance(rows.part, LlamaPart)
         began = perf_counter()
         try:
-            silent = replace(rows, last=frozenset())
-            self._network.read(rows.ids, rows.positions, [silent.part(self)])
+            self._network.read(rows.ids, rows.positions, [replace(rows.part, last=frozenset())])
         except BaseException:
             rows.forget()
             raise
-        self.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
+        self.costs.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
 
-    def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> LlamaRows | None:
+    def ending(self) -> Generator[None, None, None]:
+        """Nothing is left begun."""
+        yield from ()
+
+    def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """The unread tokens that the next pass reads, which must follow at once."""
         present = set(self.tracks)
         for track in list(self.kept):
@@ -342,7 +325,9 @@ class LlamaTracks(TrackReader):
         for track, places in chosen.items():
             track.place(places, np.arange(self._numbered, self._numbered + len(places)))
             self._numbered += len(places)
-        return LlamaRows(ids, positions, (), False, chosen, self, before, frozenset(chain[-1] for chain in chains))
+        last = frozenset(chain[-1] for chain in chains)
+        part = LlamaPart(len(ids), None, reader=self, places=chosen, before=before, last=last)
+        return ReaderRows(ids, positions, chosen, part)
 
     def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position, or forget them where the memory cannot do that."""

@@ -96,6 +96,6 @@ def _of_folder(folder: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
     template, settings = folder / TEMPLATE_FILE, tokenizer_settings(folder)
     source = template.read_text(encoding="utf-8") if template.is_file() else settings.chat_template
     names = {f"{kind}_token": token for kind, token in settings.names.items() if kind != "mask"}
-    added = added_tokens(folder).added | settings.added
+    added = added_tokens(folder) | settings.added
     specials = {name: token for name, token in added.items() if 0 <= token < tokenizer.vocab_size}
     return ChatTemplate(source, specials, names) if isinstance(source, str) else None

@@ -59,35 +59,33 @@ class TokenizerSettings(msgspec.Struct, frozen=True):
         return {kind: one.content if isinstance(one, NamedToken) else one for kind, one in said.items() if one}
 
 
-class Added(msgspec.Struct, frozen=True):
-    """The added tokens of ``tokenizer.json``."""
+class _Added(msgspec.Struct, frozen=True):
+    """What Lacuna reads of ``tokenizer.json`` itself."""
 
     added_tokens: list[AddedToken] = []
 
-    @property
-    def added(self) -> dict[str, int]:
-        """Their ids by name."""
-        return {token.content: token.id for token in self.added_tokens}
 
+def read_json(path: Path, kind: type[T], *, optional: bool = True) -> T:
+    """A JSON file; an empty value if it is ``optional`` and missing.
 
-def read_json(path: Path, kind: type[T]) -> T:
-    """A JSON file; raises WeightsError where it is unreadable or of another form."""
+    Raises WeightsError where it is unreadable or of another form.
+    """
+    if optional and not path.is_file():
+        return kind()
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"{path} is not readable ({error})") from error
 
 
-def added_tokens(folder: Path) -> Added:
-    """The added tokens of a folder; none without the file. Raises WeightsError as :func:`read_json`."""
-    file = folder / TOKENIZER
-    return read_json(file, Added) if file.is_file() else Added()
+def added_tokens(folder: Path) -> dict[str, int]:
+    """The ids of the tokens added in ``tokenizer.json`` by name. Raises WeightsError as :func:`read_json`."""
+    return {token.content: token.id for token in read_json(folder / TOKENIZER, _Added).added_tokens}
 
 
 def tokenizer_settings(folder: Path) -> TokenizerSettings:
     """The settings of a folder's tokenizer; the defaults without the file. Raises WeightsError as :func:`read_json`."""
-    file = folder / TOKENIZER_SETTINGS
-    return read_json(file, TokenizerSettings) if file.is_file() else TokenizerSettings()
+    return read_json(folder / TOKENIZER_SETTINGS, TokenizerSettings)
 
 
 SETTINGS = "lacuna.json"
@@ -106,9 +104,8 @@ class Checkpoint:
         if not (folder / "config.json").is_file():
             raise ModelNotFoundError(f"{folder} holds no model: there is no config.json")
         self.folder = folder
-        self._about: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
-        settings = folder / SETTINGS
-        self._settings = read_json(settings, dict[str, Any]) if settings.is_file() else {}
+        self._about: dict[str, Any] = read_json(folder / "config.json", dict[str, Any], optional=False)
+        self._settings = read_json(folder / SETTINGS, dict[str, Any])
         kind = self._about.get("model_type", "")
         family = self._family_of(kind) if isinstance(kind, str) else None
         if family is None and kind in families.ELSEWHERE:
@@ -152,7 +149,7 @@ class Checkpoint:
     @cached_property
     def _added(self) -> dict[str, int]:
         """The ids of the added tokens by name, of both files that may have them."""
-        return tokenizer_settings(self.folder).added | added_tokens(self.folder).added
+        return tokenizer_settings(self.folder).added | added_tokens(self.folder)
 
     def _named(self, token: str) -> int | None:
         """The id of one of the tokenizer's special tokens; None where it has none."""
@@ -161,8 +158,7 @@ class Checkpoint:
     @cached_property
     def _expand(self) -> int | None:
         """The token that stands for two masks, where a file names one."""
-        file = self.folder / "generation_config.json"
-        said = [self._settings, self._about, read_json(file, dict[str, Any]) if file.is_file() else {}]
+        said = [self._settings, self._about, read_json(self.folder / "generation_config.json", dict[str, Any])]
         ids = (one.get(key) for one, key in zip(said, ("expand_id", *["expand_token_id"] * 2), strict=True))
         names = (self._added.get(name) for name in EXPAND)
         return next((found for found in (*ids, *names) if isinstance(found, int)), None)
@@ -177,18 +173,15 @@ class Checkpoint:
         """How the model is read as a diffusion model. Raises WeightsError where a file would have to say more."""
         family, ends = self._family, self._ends
         mask, eos = self._value("mask_token_id", int, self._named("mask")), self._named("eos")
-        known: dict[str, Any] = {
-            name: getattr(family, name) for name in Family.__slots__ if name in Diffusion.__struct_fields__
-        }
-        known |= {"mask_id": family.mask_id if mask is None else mask, "ends": ends}
-        if family.block_size:
-            known["block_size"] = self._value("block_size", int, self._value("bd_size", int, family.block_size))
-        if family.length == "expand":
+        known = {**family.how, "ends": ends} | ({} if mask is None else {"mask_id": mask})
+        if size := known.get("block_size"):
+            known["block_size"] = self._value("block_size", int, self._value("bd_size", int, size))
+        if known.get("length") == "expand":
             known |= {"expand_id": self._expand, "delete_id": ends[0] if eos is None and ends else eos}
         if family.wrapped:
             known |= {"begin_id": self._named("bos"), "end_id": eos}
         known |= {name: value for name, value in self._settings.items() if name != "causal"}
-        if unsaid := next((name for name in ("shift", "block_size", "mask_id") if known[name] is None), None):
+        if unsaid := next((name for name in ("shift", "block_size", "mask_id") if known.get(name) is None), None):
             example = f'write it into its {SETTINGS}, or "causal": true if it is no diffusion model'
             raise WeightsError(f"{self.folder} does not say its {unsaid} ({self._kind}); {example}")
         try:
@@ -311,7 +304,7 @@ class Checkpoint:
                 # A normalizer would change the text, and added tokens would be found in it.
                 plain: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
                 data = read_json(whole, dict[str, Any]) | plain
-                return BpeTokenizer.from_str(msgspec.json.encode(data).decode()), added_tokens(self.folder).added
+                return BpeTokenizer.from_str(msgspec.json.encode(data).decode()), added_tokens(self.folder)
             bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
         except WeightsError:
             raise

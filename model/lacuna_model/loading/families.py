@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -115,52 +115,44 @@ class Diffusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One family: values as in :class:`Diffusion`, None where the model's files have to say them.
+    """One family: ``how`` has values of :class:`Diffusion`, but for those that the model's files have to say.
 
     ``causal``: left to right, no diffusion model. ``wrapped``: the tokenizer's tokens begin and end the text.
     """
 
+    how: Mapping[str, Any] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
     causal: bool = False
-    shift: bool | None = None
-    mask_id: int | None = None
-    block_size: int | None = None
-    length: Length = "search"
-    start: int = 8
-    rule: Rule = "entropy"
-    threshold: float = 1.0
-    inner: int = 0
-    top_p: float = 0.95
-    after_prompt: bool = False
     wrapped: bool = False
 
 
+def _blocks(size: int, mask_id: int, **more: Any) -> Family:
+    """A family of models that fill block by block, and write the end themselves."""
+    return Family(
+        {"shift": False, "mask_id": mask_id, "block_size": size, "length": "end", "rule": "confidence"} | more
+    )
+
+
 LLADA_NAMES = Names("model.transformer.blocks", LLADA_LAYER, LLADA_OUTSIDE, LLADA_KEYS)
-DREAM = Family(shift=True, mask_id=151666, block_size=0)
-DREAM_ON = Family(shift=True, mask_id=151666, block_size=0, length="expand", start=64, top_p=0.9, wrapped=True)
-OPEN_DCODER = Family(shift=True, block_size=0, rule="p2")
-A2D = Family(shift=False, rule="confidence")
+DREAM = Family({"shift": True, "mask_id": 151666, "block_size": 0})
+DREAM_ON = Family({**DREAM.how, "length": "expand", "start": 64, "top_p": 0.9}, wrapped=True)
+OPEN_DCODER = Family({"shift": True, "block_size": 0, "rule": "p2"})
+A2D = Family({"shift": False, "rule": "confidence"})
 # The two variants of A2D, which only a model's name tells apart.
 A2D_VARIANTS = {
-    "bd3lm": Family(shift=False, rule="confidence", block_size=32, length="end", after_prompt=True),
-    "mdlm": Family(shift=False, rule="confidence", block_size=0),
+    "bd3lm": Family({**A2D.how, "block_size": 32, "length": "end", "after_prompt": True}),
+    "mdlm": Family({**A2D.how, "block_size": 0}),
 }
-STABLE_DIFFCODER = Family(shift=False, mask_id=5, block_size=4, length="end", rule="confidence")
+STABLE_DIFFCODER = _blocks(4, 5)
 # By ``model_type`` of config.json. ``Dream`` with an expand token is DreamOn; plain shapes may be diffusion models.
 FAMILIES = {
     "Dream": DREAM,
-    "llada": Family(LLADA_NAMES, shift=False, mask_id=126336, block_size=0, rule="confidence"),
-    "CoDA": Family(shift=True, mask_id=151669, block_size=0),
-    "a2d-llama": A2D,
-    "a2d-qwen2": A2D,
-    "a2d-qwen3": A2D,
-    "Fast_dLLM_Qwen": Family(
-        shift=True, mask_id=151665, block_size=32, length="end", rule="confidence", threshold=0.9, inner=8
-    ),
-    "sdar": Family(shift=False, mask_id=151669, block_size=4, length="end", rule="confidence", threshold=0.85),
-    "llama": Family(causal=True),
-    "qwen2": Family(causal=True),
-    "qwen3": Family(causal=True),
+    "llada": Family({"shift": False, "mask_id": 126336, "block_size": 0, "rule": "confidence"}, LLADA_NAMES),
+    "CoDA": Family({"shift": True, "mask_id": 151669, "block_size": 0}),
+    **dict.fromkeys(("a2d-llama", "a2d-qwen2", "a2d-qwen3"), A2D),
+    "Fast_dLLM_Qwen": _blocks(32, 151665, shift=True, threshold=0.9, inner=8),
+    "sdar": _blocks(4, 151669, threshold=0.85),
+    **dict.fromkeys(("llama", "qwen2", "qwen3"), Family(causal=True)),
 }
 # Models that other engines serve, as model/docs/models.md says.
 ELSEWHERE = ("llada2_moe", "diffusion_gemma", "diffusiongemma")

@@ -64,27 +64,20 @@ def _vocabulary(said: bytes) -> Vocabulary:
     return msgspec.json.decode(said, type=Vocabulary)
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """Prepared weights, in the memory that holds their file."""
-
-    tensors: dict[str, Tensor]
-    about: Preparation
-
-
-def read_prepared(path: Path) -> Prepared | None:
-    """The prepared weights at ``path``, or None if the file is missing, damaged or not trusted."""
+def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
+    """The prepared weights at ``path``, in the memory that holds it; None if it is missing, damaged or not trusted."""
     try:
         return _read(path) if atomic.is_trusted(path) else None
     except (OSError, KeyError, TypeError, SafetensorError, msgspec.MsgspecError, WeightsError):
         return None
 
 
-def _read(path: Path) -> Prepared:
+def _read(path: Path) -> tuple[dict[str, Tensor], Preparation]:
     with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
         about = msgspec.json.decode(file.metadata()["about"], type=_Said)
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     check_fused(tensors, about.config)
-    return Prepared(tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary))))
+    return tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary)))
 
 
 def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:

@@ -16,14 +16,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
-from lacuna_model.network.assembly import FUSED, fused_shape
+from lacuna_model.network.assembly import FUSED, fused_shape, linear_from
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.linear import EDIT, INFILL, MASKS, Linear, MaskRows, Pair, from_codes, quantize_rows
+from lacuna_model.network.linear import EDIT, INFILL, MASKS, MaskRows, Pair, quantize_rows
 from lacuna_model.network.transformer import Transformer
 
 # The kinds of rows that the engine asks for.
@@ -51,13 +50,13 @@ def shipped(name: str, kind: str = MASKS) -> Path | None:
     return path if path.is_file() else None
 
 
-def with_shipped(name: str, base: Transformer, kernels: NativeKernels | None, *, drafts: bool) -> Transformer:
+def with_shipped(name: str, base: Transformer, *, drafts: bool) -> Transformer:
     """The ``base`` with all rows that ship for a model, those of masks alone if it only ``drafts`` for another one.
 
     Raises WeightsError as :func:`stored` does.
     """
     for path in filter(None, (shipped(name, kind) for kind in ((MASKS,) if drafts else KINDS))):
-        base = read(path, base, kernels)
+        base = read(path, base)
     return base
 
 
@@ -114,24 +113,21 @@ def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor
     return config, tensors
 
 
-def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transformer:
+def read(path: Path, base: Transformer) -> Transformer:
     """The ``base`` with the rows at a path; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config)
     if base.is_native and (more := -config.rank % WIDTH):  # the kernels compute in widths
         tensors = {name: _wider(name, tensor, more) for name, tensor in tensors.items()}
     device = base.final_norm.device
-    tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+    tensors = {name: (tensor.float() if "scale" in name else tensor).to(device) for name, tensor in tensors.items()}
 
-    def linear(name: str) -> Linear:
-        return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+    def pair(name: str) -> Pair:
+        return Pair(*(linear_from(tensors, f"{name}.{part}", base.kernels) for part in ("low", "high")))
 
-    layers = [
-        {name: Pair(*(linear(f"layers.{index}.{name}.{part}") for part in ("low", "high"))) for name in FUSED}
-        for index in range(config.layers)
-    ]
+    layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(config.layers)]
     if config.kind != MASKS:
-        return base.with_additions(config.kind, layers, kernels)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways), kernels)
+        return base.with_additions(config.kind, layers)
+    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways))
 
 
 def _wider(name: str, tensor: Tensor, more: int) -> Tensor:

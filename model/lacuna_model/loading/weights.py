@@ -1,89 +1,17 @@
-"""The weights of a GGUF file, and how those in 8 bit are smoothed."""
+"""The weights of a GGUF file."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import gguf
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import attention, fold_mask
 from lacuna_kernels.quantised import FourBitWeight
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit, read_vocabulary
-from lacuna_model.network.assembly import State, build_layer
 from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
-from lacuna_model.network.linear import Linear
-from lacuna_model.network.transformer import Rotations, finish, project
 from lacuna_model.tokenizer import Vocabulary
-
-# Linears whose input comes from a norm, with the norm's name.
-NORMED = (("qkv", "attn_norm"), ("gate_up", "mlp_norm"))
-# The share of the channels' differences that moves into the weights; the paper's default.
-STRENGTH = 0.5
-SMALLEST = 1e-5
-
-Peaks = dict[str, Tensor]
-
-
-def _smooth_layer(smoothed: dict[str, Tensor], prefix: str, peaks: Peaks) -> None:
-    """Move the sizes of one layer's channels, in place."""
-    for linear, norm in NORMED:
-        smoothed[prefix + norm] = smoothed[prefix + norm] / _absorb(smoothed, prefix + linear, peaks[prefix + linear])
-    ratio = _absorb(smoothed, prefix + "down", peaks[prefix + "down"])
-    # The input of ``down`` is silu(gate) times ``up``; ``up`` is the second half of the rows.
-    divisor = torch.cat((torch.ones_like(ratio), ratio))
-    smoothed[prefix + "gate_up"] = smoothed[prefix + "gate_up"] / divisor[:, None]
-    if (bias := smoothed.get(prefix + "gate_up.bias")) is not None:
-        smoothed[prefix + "gate_up.bias"] = bias / divisor
-
-
-def _absorb(smoothed: dict[str, Tensor], name: str, peaks: Tensor) -> Tensor:
-    """Multiply the columns of linear ``name``, in place; return the factors [in]."""
-    weight = smoothed[name]
-    ratio = peaks.clamp_min(SMALLEST) ** STRENGTH
-    ratio = ratio / weight.abs().amax(0).clamp_min(SMALLEST) ** (1 - STRENGTH)
-    ratio = ratio / ratio.log().mean().exp()
-    smoothed[name] = weight * ratio
-    return ratio
-
-
-class SmoothedLayers:
-    """Smooths a model layer by layer, so that only one layer at a time is in memory in full precision.
-
-    ``states`` [1, R, H] are the next layer's inputs for the calibration text, and in the end those of the final norm.
-    """
-
-    def __init__(self, config: ModelConfig, embedded: Tensor) -> None:
-        self._config = config
-        self.states = embedded
-        rows = embedded.shape[1]
-        causal = torch.ones((rows, rows), dtype=torch.bool).tril()
-        self._mask = fold_mask(causal, config.num_heads // config.num_kv_heads, torch.float32)
-        self._cos, self._sin = Rotations(config, embedded.device).at(torch.arange(rows))
-
-    @torch.inference_mode()
-    def smooth(self, tensors: State) -> dict[str, Tensor]:
-        """The layer of fused ``tensors``, named without its number, with the sizes of its channels moved."""
-        peaks: Peaks = {}
-        layer = build_layer(self._config, tensors, "", lambda name: _recorded(tensors, name, peaks))
-        query, key, value = project(layer, self.states, self._cos, self._sin)
-        self.states = finish(layer, self.states, attention(query, key, value, self._mask))
-        smoothed = dict(tensors)
-        _smooth_layer(smoothed, "", peaks)
-        return smoothed
-
-
-def _recorded(tensors: State, name: str, peaks: Peaks) -> Linear:
-    """The linear ``name``, which records the largest magnitude of each of its input channels in ``peaks``."""
-
-    def linear(x: Tensor) -> Tensor:
-        peaks[name] = x.abs().flatten(0, -2).amax(0)
-        return F.linear(x, tensors[name], tensors.get(name + ".bias"))
-
-    return linear
-
 
 # GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.
 LAYER_NAMES = {
@@ -107,30 +35,28 @@ QUANTISATIONS = (
 )  # fmt: skip
 
 
-class GgufFile:
+class GgufFile(GgufReader):
     """A GGUF file opened for reading: config, vocabulary and dequantised weights.
 
     Raises WeightsError where it is not a GGUF file, is cut short, or holds a model that this loader does not support.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = GgufReader(path)
-        self._tensors = self._file.tensors
-        self._architecture = self._file.field("general.architecture")
+        super().__init__(path)
+        self._architecture = self.field("general.architecture")
         if self._architecture not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
             raise OtherKindError(
                 f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}"
             )
-        for tensor in self._tensors.values():
+        for tensor in self.tensors.values():
             if tensor.tensor_type.name not in QUANTISATIONS:
                 raise OtherKindError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
-        if self._file.optional("split.count") not in (None, 0, 1):
+        if self.optional("split.count") not in (None, 0, 1):
             raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
 
     def _shape(self, name: str, default: float | None = None) -> int:
-        return int(self._file.number(f"{self._architecture}.{name}", default))
+        return int(self.number(f"{self._architecture}.{name}", default))
 
     def config(self) -> ModelConfig:
         """The transformer's shape; raises WeightsError where it is not supported."""
@@ -152,26 +78,26 @@ class GgufFile:
             num_heads=heads,
             num_kv_heads=self._shape("attention.head_count_kv", heads),
             head_dim=head_dim,
-            vocab_size=len(self._file.texts("tokenizer.ggml.tokens")),
-            rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
+            vocab_size=len(self.texts("tokenizer.ggml.tokens")),
+            rope_theta=self.number(f"{self._architecture}.rope.freq_base", 10_000.0),
             rope_scale=self._rope_scale(),
-            rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
+            rms_norm_eps=self.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
             max_positions=min(self._shape("context_length"), MAX_POSITIONS),
-            tie_embeddings="output.weight" not in self._tensors,
-            attention_bias="blk.0.attn_q.bias" in self._tensors,
-            qk_norm="blk.0.attn_q_norm.weight" in self._tensors,
+            tie_embeddings="output.weight" not in self.tensors,
+            attention_bias="blk.0.attn_q.bias" in self.tensors,
+            qk_norm="blk.0.attn_q_norm.weight" in self.tensors,
         )
 
     def _rope_scale(self) -> float:
         """The divisor of positions before rotation."""
-        kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
+        kind = self.optional(f"{self._architecture}.rope.scaling.type") or "none"
         if kind not in ("none", "linear"):
             raise OtherKindError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
-        return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
+        return float(self.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
 
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's vocabulary and merges; raises WeightsError where its kind is unknown."""
-        return read_vocabulary(self._file)
+        return read_vocabulary(self)
 
     def state(self) -> "GgufTensors":
         """All weights in float32, under the names of :class:`lacuna_model.network.transformer.Transformer`."""
@@ -182,16 +108,16 @@ class GgufFile:
         # The last block first: a damaged file may claim billions of them.
         for i in reversed(range(config.num_layers)):
             names |= self._block(i)
-            if (norm := names[f"layers.{i}.attn_norm"]) not in self._tensors:
+            if (norm := names[f"layers.{i}.attn_norm"]) not in self.tensors:
                 raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
         # An unknown tensor would change the model's outputs, so it is refused.
-        if unread := self._tensors.keys() - names.values():
+        if unread := self.tensors.keys() - names.values():
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
-        if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
+        if missing := [theirs for theirs in names.values() if theirs not in self.tensors]:
             raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
-        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self._tensors.items()})
+        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()})
         turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
-        return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, turned)
+        return GgufTensors({ours: self.tensors[theirs] for ours, theirs in names.items()}, turned)
 
     def _block(self, index: int) -> dict[str, str]:
         """GGUF's names for the tensors of a block by ours, with those optional ones that it has."""
@@ -200,7 +126,7 @@ class GgufFile:
         others |= {
             f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
         }
-        return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
+        return names | {ours: theirs for ours, theirs in others.items() if theirs in self.tensors}
 
 
 def other_kind(path: Path) -> str:

@@ -1,6 +1,5 @@
 """Keys and values of rows in an arena: which rows see which, how far each has moved, and the parts of a pass."""
 
-import copy
 import math
 import mmap
 import sys
@@ -21,29 +20,29 @@ from lacuna_model.network.devices import HOST
 
 @dataclass(eq=False, slots=True)
 class RowList:
-    """Rows of a store [n], which do not change, in the order of a text.
+    """Rows of a store, which do not change, in the order of a text.
 
-    The token of each has ``moved`` [n] by so many positions since it was read; None: none has.
+    ``block`` int32 [n, 2] has each, and by how many positions its token has been moved since it was read.
     """
 
-    rows: NDArray[np.int64]
-    moved: NDArray[np.int64] | None = None
+    block: NDArray[np.int32]
     _there: Tensor | None = None
 
-    def write(self, block: NDArray[np.int32]) -> None:
-        """Put rows and distances into a block [n, 2]."""
-        block[:, 0], block[:, 1] = self.rows, 0 if self.moved is None else self.moved
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], moved: NDArray[np.int64] | int = 0) -> "RowList":
+        """Some rows [n]."""
+        block = np.empty((len(rows), 2), dtype=np.int32)
+        block[:, 0], block[:, 1] = rows, moved
+        return cls(block)
 
     def on(self, device: torch.device) -> Tensor:
-        """Rows and distances, int32 [n, 2], on a device; they are brought there once."""
+        """The block on a device; it is brought there once."""
         if self._there is None:
-            block = np.empty((len(self.rows), 2), dtype=np.int32)
-            self.write(block)
-            self._there = torch.from_numpy(block).to(device)
+            self._there = torch.from_numpy(self.block).to(device)
         return self._there
 
 
-NO_ROWS = RowList(np.empty(0, dtype=np.int64))
+NO_ROWS = RowList.of(np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +57,20 @@ class SeenRows:
     counts: NDArray[np.int64]
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> NDArray[np.int32]:
         """All these rows of the store."""
-        return np.concatenate((self.before.rows, self.own.rows))
+        return np.concatenate((self.before.block[:, 0], self.own.block[:, 0]))
 
 
 def in_order(tail: int, count: int) -> SeenRows:
     """What ``count`` rows at the ``tail`` of a store see where each attends to all rows up to its own."""
-    return SeenRows(NO_ROWS, RowList(np.arange(tail + count)), np.arange(tail + 1, tail + count + 1))
+    return SeenRows(NO_ROWS, RowList.of(np.arange(tail + count)), np.arange(tail + 1, tail + count + 1))
 
 
 def of_mask(mask: Tensor) -> list[SeenRows]:
     """What rows with a bool mask [R, K] see, in the store's order."""
     orders = [row.nonzero()[0] for row in mask.numpy(force=True)]
-    return [SeenRows(NO_ROWS, RowList(order), np.array([len(order)])) for order in orders]
+    return [SeenRows(NO_ROWS, RowList.of(order), np.array([len(order)])) for order in orders]
 
 
 def mask_of(seen: Sequence[SeenRows], width: int) -> Tensor:
@@ -84,17 +83,6 @@ def mask_of(seen: Sequence[SeenRows], width: int) -> Tensor:
         shown[:, order[:least]] = True
         shown[:, order[least:most]] = np.arange(least, most) < one.counts[:, None]
     return torch.from_numpy(mask)
-
-
-def within(seen: Sequence[SeenRows], rows: range) -> list[SeenRows]:
-    """What some neighbouring ones of all rows see."""
-    found, first = list[SeenRows](), 0
-    for one in seen:
-        counts = one.counts[max(rows.start - first, 0) : max(rows.stop - first, 0)]
-        if len(counts):
-            found.append(SeenRows(one.before, one.own, counts))
-        first += len(one.counts)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +211,7 @@ class Arena:
 
     def listed(self, rows: NDArray[np.int64]) -> RowList:
         """Rows in the order of a text, with what is known of their tokens."""
-        return RowList(rows, self.moved[rows] if self.has_moved else None)
-
-    def behind(self, count: int) -> "Arena":
-        """The same keys and values for rows of a pass that come after its first ``count`` ones."""
-        other = copy.copy(self)
-        other.tail += count
-        return other
+        return RowList.of(rows, self.moved[rows] if self.has_moved else 0)
 
     def rows(self, count: int) -> range:
         """The rows that a pass of ``count`` rows attends to; its own are the last."""

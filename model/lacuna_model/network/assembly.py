@@ -1,6 +1,6 @@
 """Builds a transformer from tensors, with each linear in the form that its tensors have."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,7 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig, shape_of
-from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Layer, Linear, NativeLinear
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Layer, Linear, NativeLinear
 from lacuna_model.network.transformer import Rotations, Transformer
 
 # The fused linears of a layer, and the projections whose rows each stacks.
@@ -25,30 +25,50 @@ FUSED = {
 State = Mapping[str, Tensor]
 
 
+def layer_of(state: Iterable[str], index: int) -> dict[str, str]:
+    """The names of a layer's tensors, by those without its number."""
+    prefix = f"layers.{index}."
+    return {name.removeprefix(prefix): name for name in state if name.startswith(prefix)}
+
+
+def fuse_layer(layer: State) -> dict[str, Tensor]:
+    """A layer's tensors, named without its number, with its projections stacked according to :data:`FUSED`."""
+    fused = {name: layer[name] for name in layer if "proj" not in name}
+    for name, parts in FUSED.items():
+        for suffix in ("", ".bias"):
+            present = [layer[part + suffix] for part in parts if part + suffix in layer]
+            if len(present) == len(parts):
+                fused[name + suffix] = torch.cat(present)
+    return fused
+
+
 def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
-    """The tensors of a checkpoint with the projections of each layer stacked according to :data:`FUSED`."""
-    fused = {name: state[name] for name in state if "proj" not in name}
-    for layer in range(config.num_layers):
-        for name, parts in FUSED.items():
-            for suffix in ("", ".bias"):
-                tensors = [state.get(f"layers.{layer}.{part}{suffix}") for part in parts]
-                present = [tensor for tensor in tensors if tensor is not None]
-                if len(present) == len(parts):
-                    fused[f"layers.{layer}.{name}{suffix}"] = torch.cat(present)
+    """The tensors of a checkpoint with the projections of each layer stacked."""
+    fused = {name: state[name] for name in state if not name.startswith("layers.")}
+    for index in range(config.num_layers):
+        layer = fuse_layer({own: state[name] for own, name in layer_of(state, index).items()})
+        fused |= {f"layers.{index}.{name}": tensor for name, tensor in layer.items()}
     if config.tie_embeddings:
         fused["head"] = fused["embedding"]
     return fused
 
 
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
-    """The linear ``name`` in the form of its tensors; on a CPU, 8 and 4 bit run on ``kernels`` if they support it."""
+    """The linear ``name`` in the form of its tensors.
+
+    On a CPU, 8 and 4 bit run on ``kernels`` where these support them; else 8 bit is widened to float32.
+    """
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")
     if gpu.reads(weight) and weight.dtype is not torch.float32:
         return GpuLinear(weight, scale, bias)
     if scale is None:
         return DenseLinear(weight, bias)
-    if kernels is None or any(size % WIDTH for size in weight.shape):
-        return Int8Linear(weight, scale, bias)
+    if kernels is None or weight.shape[1] % WIDTH:
+        return DenseLinear(weight.float() * scale[:, None], bias if bias is None else bias.float())
+    if more := -len(weight) % WIDTH:  # outputs without a use, such as those behind an odd vocabulary
+        bias = bias if bias is None else F.pad(bias, (0, more))
+        wider = NativeLinear(kernels, F.pad(weight, (0, 0, 0, more)), F.pad(scale, (0, more)), bias)
+        return lambda x: wider(x)[..., : len(weight)]
     return NativeLinear(kernels, weight, scale, bias, tensors.get(name + ".blocks"))
 
 
@@ -100,18 +120,6 @@ def _check(tensors: State, name: str, shape: list[int]) -> None:
         raise WeightsError(f"the tensor {name} has shape {list(found.shape)}, expected {shape}")
 
 
-def build_layer(config: ModelConfig, tensors: State, prefix: str, make: Callable[[str], Linear]) -> Layer:
-    """The layer whose tensors have names that begin with ``prefix``; ``make`` makes a linear by its name."""
-    return Layer(
-        config=config,
-        attn_norm=tensors[prefix + "attn_norm"],
-        mlp_norm=tensors[prefix + "mlp_norm"],
-        q_norm=tensors.get(prefix + "q_norm"),
-        k_norm=tensors.get(prefix + "k_norm"),
-        **{name: make(prefix + name) for name in FUSED},
-    )
-
-
 def _embedding(tensors: State, head: Linear, kernels: NativeKernels | None) -> Linear:
     """The lookup of rows by token id: in the table ``embedding``, packed or not, else in the packed ``head``."""
     table = tensors.get("embedding")
@@ -136,11 +144,22 @@ def build_transformer(
     check_fused(tensors, config)
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
+    def layer(index: int) -> Layer:
+        prefix = f"layers.{index}."
+        return Layer(
+            config=config,
+            attn_norm=tensors[prefix + "attn_norm"],
+            mlp_norm=tensors[prefix + "mlp_norm"],
+            q_norm=tensors.get(prefix + "q_norm"),
+            k_norm=tensors.get(prefix + "k_norm"),
+            **{name: make(prefix + name) for name in FUSED},
+        )
+
     head = make("head")
     head = head.exact() if isinstance(head, GpuLinear) else head
     transformer = Transformer(
         config,
-        layers=[build_layer(config, tensors, f"layers.{i}.", make) for i in range(config.num_layers)],
+        layers=[layer(index) for index in range(config.num_layers)],
         embedding=_embedding(tensors, head, kernels),
         final_norm=tensors["final_norm"],
         head=head,

@@ -30,13 +30,8 @@ def choose_device(wanted: str = "") -> torch.device:
 
 
 def default_precision(device: torch.device, *, drafts: bool = False) -> str:
-    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32.
-
-    A model that only ``drafts`` for another one is in 8 bit where the GPU has kernels for that.
-    """
-    if device != HOST:
-        return "int8" if drafts and gpu.runs_on(device) else "bfloat16"
-    return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
+    """``bfloat16``, but ``int8`` for a model that only ``drafts`` for another one where a GPU has kernels for that."""
+    return "int8" if drafts and gpu.runs_on(device) else "bfloat16"
 
 
 def cache_dtype(precision: str, device: torch.device) -> torch.dtype:

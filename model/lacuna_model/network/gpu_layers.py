@@ -89,10 +89,10 @@ def placed(parts: Sequence[PassPart]) -> Placed:
 
     keys, runs = arena_of(parts[0]).keys, [_runs(part) for part in parts]
     every = [one for own in runs for one in own]
-    ends = list(accumulate((len(one.own.rows) for one in every), initial=0))
+    ends = list(accumulate((len(one.own.block) for one in every), initial=0))
     host = torch.empty((ends[-1], 2), dtype=torch.int32, pin_memory=keys.is_cuda)
     for one, (first, last) in zip(every, pairwise(ends), strict=True):
-        one.own.write(host.numpy()[first:last])
+        host.numpy()[first:last] = one.own.block
     own = host.to(keys.device, non_blocking=True)
     before = [one.before.on(keys.device) for one in every]
     size = own.element_size() * 2

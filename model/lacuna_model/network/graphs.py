@@ -72,12 +72,14 @@ class Digest(Protocol):
 class PassRead:
     """What a pass has read: ``states`` [R, H], and where a :class:`Digest` was recorded with it, what that has kept.
 
-    The ``logits`` [R, V] and the ``kept`` rows [R, width] stay until the next pass.
+    The ``logits`` [R, V] and the ``kept`` rows [R, width] stay until the next pass. One that has ``recorded`` a graph
+    took longer than others.
     """
 
     states: Tensor
     logits: Tensor | None = None
     kept: Tensor | None = None
+    recorded: bool = False
 
 
 def sections(block: Block) -> tuple[Block, Block, Block, Block, Block]:
@@ -110,7 +112,6 @@ class Graphs:
         self._head = head
         self._capture = capture
         self._kept: dict[tuple[int, int, torch.dtype, tuple[int, ...], Digest | None], Recorded] = {}
-        self.recorded = 0
 
     def read(
         self,
@@ -142,14 +143,14 @@ class Graphs:
         for span in added:
             kinds[span.first : span.first + span.rows] = 1 + span.kind
         one.block.copy_(packed, non_blocking=True)
-        if one.replay is None:
-            one.replay = self._record(one, *key)
+        is_new = one.replay is None
+        one.replay = one.replay or self._record(one, *key)
         self._kept[key] = one
         one.replay()
         states = one.states[:count].clone()
         if one.kept is None or one.logits is None:
-            return PassRead(states)
-        return PassRead(states, one.logits[:count], one.kept[:count])
+            return PassRead(states, recorded=is_new)
+        return PassRead(states, one.logits[:count], one.kept[:count], recorded=is_new)
 
     def _record(
         self,
@@ -174,7 +175,6 @@ class Graphs:
 
         while len(self._kept) >= MAX_GRAPHS:
             del self._kept[next(iter(self._kept))]
-        self.recorded += 1
         return self._capture(run)
 
     def _memory(self, rows: int, keys: Tensor, digest: Digest | None) -> Recorded:

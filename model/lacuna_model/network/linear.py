@@ -9,7 +9,6 @@ rank, for rows of one kind alone (gated LoRA, arXiv 2507.11851): what a pass mak
 behind them and without. Mask rows are one kind; rows of tokens may be of others.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,9 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import MAX_ROWS, gpu, product
+from lacuna_kernels import MAX_ROWS, product
 from lacuna_kernels.native import AddedRows, NativeKernels
-from lacuna_kernels.structures import WIDTH
 from lacuna_model.network.config import ModelConfig
 
 if TYPE_CHECKING:
@@ -36,10 +34,6 @@ class DenseLinear:
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         self._weight = weight
         self._bias = bias
-
-    def first(self, count: int) -> Linear:
-        """The linear's first ``count`` outputs."""
-        return DenseLinear(self._weight[:count], None if self._bias is None else self._bias[:count])
 
     def dense(self) -> Tensor:
         """The weight [out, in]."""
@@ -64,11 +58,6 @@ class GpuLinear:
         self._weight = weight
         self._scale = scale
         self._exact = exact
-
-    def first(self, count: int) -> "GpuLinear":
-        """The linear's first ``count`` outputs; they share the weight's memory."""
-        scale, bias = (part if part is None else part[:count] for part in (self._scale, self.bias))
-        return GpuLinear(self._weight[:count], scale, bias, exact=self._exact)
 
     def exact(self) -> "GpuLinear":
         """The same linear, exact for any number of rows."""
@@ -116,36 +105,8 @@ def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
-class Int8Linear:
-    """``x W^T (+ b)`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
-
-    FBGEMM takes one activation scale for the whole input, so one outlier row (such as the document token's) would cost
-    all others their precision. Rows are therefore scaled to the same range first.
-    """
-
-    def __init__(self, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
-        zeros = torch.zeros(len(scale), dtype=torch.long)
-        with warnings.catch_warnings():
-            # torch warns that quantised tensors will be removed in a later release. The release is pinned, and the
-            # packed operator below accepts nothing else.
-            warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")
-            packed = torch._make_per_channel_quantized_tensor(codes, scale.double(), zeros, 0)
-        self._packed = torch.ops.quantized.linear_prepack(packed, None)
-        self._bias = bias
-        # Without these instructions, byte products are summed in 16 bit, which 8-bit activations overflow.
-        capabilities = torch.cpu.get_capabilities()
-        self._7_bit = not (capabilities.get("avx512_vnni", False) or capabilities.get("avx_vnni", False))
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """``x`` [..., in] float32 -> [..., out] float32."""
-        scale = x.abs().amax(dim=-1, keepdim=True).clamp_min_(1e-8)
-        y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed, self._7_bit)
-        y.mul_(scale)
-        return y if self._bias is None else y.add_(self._bias)
-
-
 class NativeLinear:
-    """The same in our own kernel, with one activation scale per block of a row; it reads 4-bit weights as well.
+    """``x W^T (+ b)`` in our own kernel, in 8 bit, with one activation scale per block of a row; or of 4-bit weights.
 
     ``packed`` is the form that the kernel reads.
     """
@@ -170,23 +131,9 @@ class NativeLinear:
         """``x`` [..., in] float32 -> [..., out] float32."""
         return self._kernels.linear(x, self.packed)
 
-    def first(self, count: int) -> Linear:
-        """The linear's first ``count`` outputs, a multiple of ``WIDTH``; they share the weight's memory."""
-        packed = self._kernels.first(self.packed, count)
-        return lambda x: self._kernels.linear(x, packed)
-
     def lookup(self, ids: Tensor) -> Tensor:
         """Rows of the weight: ``ids`` [...] -> [..., in] float32."""
         return self._kernels.lookup(ids, self.packed)
-
-
-def from_codes(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
-    """A small linear of 8-bit codes: on the kernels for them where there are any, else in float32."""
-    if gpu.reads(codes):
-        return GpuLinear(codes, scale)
-    if kernels is None or any(size % WIDTH for size in codes.shape):
-        return DenseLinear(codes.float() * scale[:, None])
-    return NativeLinear(kernels, codes, scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ and values that the store returns. Uses differ only in the arguments: the weight
 """
 
 import copy
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -56,38 +57,22 @@ class Rotations:
         return self.cos[places], self.sin[places]
 
 
-class Network(Protocol):
-    """What readers and passes need of a model's layers, whoever runs them: :class:`Transformer`, or a library."""
+class Network:
+    """What readers and passes need of a model's layers, whoever runs them: :class:`Transformer`, or a library.
+
+    The ``head`` makes logits [..., V] of states, of its ``outputs`` V: a model that only drafts has those of the first
+    tokens alone. States and logits are on the ``device``; if it ``is_asynchronous``, a pass that was begun goes on
+    while the host does other things. A pass may have the mask rows of ``masks``. In a pass of at most ``exact_rows``,
+    if there is a limit, a row's result does not depend on the others.
+    """
 
     config: ModelConfig
-
-    @property
-    def device(self) -> torch.device:
-        """Where the states and logits of a pass are."""
-
-    @property
-    def masks(self) -> MaskRows | None:
-        """The mask rows that a pass may have."""
-
-    @property
-    def recorded(self) -> int:
-        """How many graphs were recorded; the pass that needs one takes longer."""
-
-    @property
-    def exact_rows(self) -> int | None:
-        """In a pass of at most so many rows, if there is a limit, a row's result does not depend on the others."""
-
-    @property
-    def is_asynchronous(self) -> bool:
-        """Whether a pass that was begun goes on while the host does other things."""
-
-    @property
-    def head(self) -> Linear:
-        """Makes logits [..., V] of states."""
-
-    @property
-    def outputs(self) -> int:
-        """The outputs V of the head: a model that only drafts has those of the first tokens alone."""
+    head: Linear
+    outputs: int
+    device = HOST
+    is_asynchronous = False
+    masks: MaskRows | None = None
+    exact_rows: int | None = None
 
     def read(
         self,
@@ -97,10 +82,14 @@ class Network(Protocol):
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:
-        """Read tokens ``ids`` [R] at ``positions`` [R]; the ``parts`` hold all rows, in order."""
+        """Read tokens ``ids`` [R] at rotary ``positions`` [R]; the ``parts`` hold all rows, in order.
+
+        -j stands for mask row j. A ``digest`` says what may be kept of the logits, with no end after ``early`` rows.
+        """
+        raise NotImplementedError
 
 
-class Transformer:
+class Transformer(Network):
     """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""
 
     def __init__(
@@ -113,7 +102,6 @@ class Transformer:
         outputs: int,
         rotations: Rotations,
     ) -> None:
-        """The ``head`` has so many ``outputs``: those of the first tokens, where it is cut."""
         self.config = config
         self.layers = layers
         self.embed = embedding
@@ -121,11 +109,14 @@ class Transformer:
         self.head = head
         self.outputs = outputs
         self.rotations = rotations
-        self.masks: MaskRows | None = None
+        self.device = final_norm.device
+        self.is_asynchronous = self.device != HOST
         self.added: Mapping[str, LayerAdditions] = {}
+        self.kernels: NativeKernels | None = None
         self._native: NativeLayers | None = None
         self._gpu: GpuLayers | None = None
         self._graphs: Graphs | None = None
+        self._faster: Callable[[Transformer], Transformer] | None = None  # what gave it the kernels that it has
 
     def read(
         self,
@@ -135,19 +126,17 @@ class Transformer:
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:
-        """Read tokens ``ids`` [R] at rotary ``positions`` [R]; the ``parts`` hold all rows, in order.
+        """As :meth:`Network.read`; rows of tokens have the additions of the kinds that their parts name.
 
-        -j stands for mask row j. Other rows have the additions of the kinds that their parts name.
         Their masks may be in host memory. On a GPU few rows of arenas are a recorded graph, which includes the head and
-        the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
+        the ``digest``; other passes end with the states.
         """
         added, masked = self._added(ids, parts), any(token < 0 for token in ids)
         if self._graphs is not None and len(ids) <= ROWS[-1] and gpu_layers.takes(parts):
             return self._graphs.read(ids, positions, parts, early, added, digest)
-        device = self.final_norm.device
-        x = self.embedded(torch.tensor([ids], device=device), masked)
-        places = torch.tensor(positions, device=device)
-        return PassRead(self.hidden(x, places, [one.on(device) for one in parts], added)[0])
+        x = self.embedded(torch.tensor([ids], device=self.device), masked)
+        places = torch.tensor(positions, device=self.device)
+        return PassRead(self.hidden(x, places, [one.on(self.device) for one in parts], added)[0])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
@@ -172,7 +161,8 @@ class Transformer:
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
-            x = self._native(x[0], *self.rotations.turns(positions.view(-1), parts), kept, added)[None]
+            turns = self.rotations.turns(positions.view(-1), parts)
+            x = finished(self._native.in_turns(x[0], *turns, kept, added))[None]
         elif self._gpu is not None and gpu_layers.takes(parts) and len(x) == 1 and gpu.takes(x):
             return self._gpu(x[0], positions.view(-1), parts, added)[None]
         else:
@@ -187,7 +177,7 @@ class Transformer:
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             turns = self.rotations.turns(positions.view(-1), parts)
-            yield from self._native.in_turns(x[0], *turns, kept, 1, kept_alone=True)
+            yield from self._native.in_turns(x[0], *turns, kept, layers=1, kept_alone=True)
         else:
             yield from self._in_turns(x, positions, parts)
 
@@ -226,37 +216,26 @@ class Transformer:
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
 
-    def with_masks(
-        self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
-    ) -> "Transformer":
-        """The same, whose passes may have mask rows; with fast kernels as this one has."""
-        other = self.with_additions(linear.MASKS, masks.layers, kernels, capture)
+    def with_masks(self, masks: MaskRows) -> "Transformer":
+        """The same, whose passes may have mask rows."""
+        other = self.with_additions(linear.MASKS, masks.layers)
         other.masks = masks
         return other
 
-    def with_additions(
-        self,
-        kind: str,
-        layers: LayerAdditions,
-        kernels: NativeKernels | None = None,
-        capture: Capture | None = None,
-    ) -> "Transformer":
+    def with_additions(self, kind: str, layers: LayerAdditions) -> "Transformer":
         """The same, whose passes may have rows of a kind; with fast kernels as this one has."""
         other = copy.copy(self)
         # Those of masks are the first, whatever came first.
         other.added = dict(sorted({**self.added, kind: layers}.items(), key=lambda one: one[0] != linear.MASKS))
-        if self._native is not None and kernels is not None:
-            return other.native(kernels)
-        return other.on_gpu(capture) if self._gpu is not None else other
+        return other if self._faster is None else self._faster(other)
 
     def on_gpu(self, capture: Capture | None = None) -> "Transformer":
         """The same with fused kernels for GPUs over an arena, where they support all layers.
 
-        Passes of few rows are recorded as graphs by ``capture``, which is :func:`cuda_graph` on a CUDA device.
+        Passes of few rows are recorded as graphs by ``capture``, which is :func:`cuda_graph` on a CUDA device. Wider
+        ones have products and attention of another order.
         """
-        if not gpu.takes(self.final_norm):
-            return self
-        if not all(map(gpu_layers.runs_on_gpu, self.layers)):
+        if not gpu.takes(self.final_norm) or not all(map(gpu_layers.runs_on_gpu, self.layers)):
             return self
         other, rotations = copy.copy(self), self.rotations
         added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(self.layers)]
@@ -264,27 +243,9 @@ class Transformer:
         other._gpu = GpuLayers(self.config, self.layers, self.final_norm, rotations.cos, rotations.sin, added, masks)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
+        other.exact_rows = ROWS[-1]
+        other._faster = partial(Transformer.on_gpu, capture=capture)
         return other
-
-    @property
-    def exact_rows(self) -> int | None:
-        """See :class:`Network`: wider passes on a GPU have products and attention of another order."""
-        return None if self._gpu is None else ROWS[-1]
-
-    @property
-    def is_asynchronous(self) -> bool:
-        """See :class:`Network`: another device than the host's works through what it is given."""
-        return self.device != HOST
-
-    @property
-    def device(self) -> torch.device:
-        """Where its weights are."""
-        return self.final_norm.device
-
-    @property
-    def recorded(self) -> int:
-        """How many graphs were recorded; the pass that needs one takes longer."""
-        return 0 if self._graphs is None else self._graphs.recorded
 
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
@@ -294,12 +255,13 @@ class Transformer:
             return self
         config, other = self.config, copy.copy(self)
         other._native = NativeLayers(kernels, parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
+        other.kernels, other._faster = kernels, partial(Transformer.native, kernels=kernels)
         return other
 
     @property
     def is_native(self) -> bool:
         """Whether the layers run in native kernels."""
-        return self._native is not None
+        return self.kernels is not None
 
 
 def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,7 +6,7 @@ the text before a slot proposes the tokens that follow.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -31,31 +31,40 @@ def token_type(vocab_size: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype(">u2" if vocab_size <= 0xFFFF else ">u4")
 
 
-def join(documents: Sequence[Sequence[int] | NDArray[np.unsignedinteger]], kind: np.dtype[np.unsignedinteger]) -> bytes:
-    """Documents as one text, with a separator before each and at the end."""
-    separator = np.full(1, np.iinfo(kind).max, dtype=kind)
-    parts = [separator]
-    for document in documents:
-        parts += [np.asarray(document, dtype=kind), separator]
-    # Without the dtype, concatenating returns native byte order.
-    return np.concatenate(parts, dtype=kind).tobytes()
+class IndexedDocuments(Generic[Name]):
+    """Documents by name as one text, with a separator before each and at the end, and all suffixes of it in order.
 
-
-class SuffixArray:
-    """All suffixes of a text of documents in order.
-
-    ``data`` is the text that :func:`join` made; ``order`` its suffixes (token offsets, int32), sorted here where not
-    given. No run that is searched holds a separator, so no match crosses the border of a document.
+    ``data`` is the text; ``order`` its suffixes (token offsets, int32), sorted here where not given. No run that is
+    searched holds a separator, so no match crosses the border of a document.
     """
 
-    def __init__(self, data: bytes, kind: np.dtype[np.unsignedinteger], order: NDArray[np.int32] | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        kind: np.dtype[np.unsignedinteger],
+        names: Sequence[Name],
+        order: NDArray[np.int32] | None = None,
+    ) -> None:
         self.data = data
         self.kind = kind
-        self.tokens = np.frombuffer(data, dtype=kind)
+        self.names: Sequence[Name] = names
+        self.text = np.frombuffer(data, dtype=kind)
         self.separator = int(np.iinfo(kind).max)
         self.order = self._sorted() if order is None else order
         # A memoryview yields plain integers, several times faster than an array does.
         self._view = self.order.view(np.uint8).data.cast("i")
+
+    @classmethod
+    def index(
+        cls, documents: Mapping[Name, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
+    ) -> "IndexedDocuments[Name]":
+        """Index documents given by name."""
+        separator = np.full(1, np.iinfo(kind).max, dtype=kind)
+        parts = [separator]
+        for document in documents.values():
+            parts += [np.asarray(document, dtype=kind), separator]
+        # Without the dtype, concatenating returns native byte order.
+        return cls(np.concatenate(parts, dtype=kind).tobytes(), kind, tuple(documents))
 
     def _sorted(self) -> NDArray[np.int32]:
         # The library sorts bytes; only the offsets of a token's first byte are suffixes.
@@ -68,53 +77,29 @@ class SuffixArray:
     @cached_property
     def borders(self) -> NDArray[np.int64]:
         """Offsets of the separators: document i lies between the borders i and i + 1."""
-        return np.flatnonzero(self.tokens == self.separator)
+        return np.flatnonzero(self.text == self.separator)
 
-    def documents_of(self, places: Places) -> NDArray[np.int64]:
-        """The numbers of the documents that contain the places."""
-        return np.searchsorted(self.borders, places, side="right") - 1
+    @cached_property
+    def numbers(self) -> Mapping[Name, int]:
+        """The number of every document by its name."""
+        return {name: number for number, name in enumerate(self.names)}
 
-    def find(self, run: bytes) -> tuple[int, int]:
-        """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
+    def tokens(self) -> Iterator[tuple[Name, Tokens]]:
+        """Yield the tokens of every document by name."""
+        for name, first, last in zip(self.names, self.borders[:-1] + 1, self.borders[1:], strict=True):
+            yield name, self.text[first:last]
+
+    def places(self, run: bytes) -> Places:
+        """The offsets of a run of tokens (as bytes); of very many, an even sample."""
         data, width, size = self.data, self.kind.itemsize, len(run)
 
         def head(place: int) -> bytes:
             return data[place * width : place * width + size]
 
         first = bisect_left(self._view, run, key=head)
-        return first, bisect_right(self._view, run, lo=first, key=head)
-
-    def places(self, stretch: tuple[int, int]) -> Places:
-        """The offsets of the suffixes in a range; of a long range, an even sample."""
-        first, last = stretch
+        last = bisect_right(self._view, run, lo=first, key=head)
         step = max(1, -(-(last - first) // MAX_PLACES))
         return self.order[first:last:step].astype(np.int64)
-
-
-class IndexedDocuments(Generic[Name]):
-    """A suffix array over documents and their names."""
-
-    def __init__(self, array: SuffixArray, names: Sequence[Name]) -> None:
-        self.array = array
-        self.names: Sequence[Name] = names
-
-    @classmethod
-    def index(
-        cls, documents: Mapping[Name, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
-    ) -> "IndexedDocuments[Name]":
-        """Build the suffix array of documents given by name."""
-        return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
-
-    def tokens(self) -> Iterator[tuple[Name, Tokens]]:
-        """Yield the tokens of every document by name."""
-        borders = self.array.borders
-        for name, first, last in zip(self.names, borders[:-1] + 1, borders[1:], strict=True):
-            yield name, self.array.tokens[first:last]
-
-    @cached_property
-    def numbers(self) -> Mapping[Name, int]:
-        """The number of every document by its name."""
-        return {name: number for number, name in enumerate(self.names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +108,6 @@ class Segment:
 
     documents: IndexedDocuments[Any]
     counts: NDArray[np.bool_] | None = None
-
-    @property
-    def array(self) -> SuffixArray:
-        """The suffix array of the documents."""
-        return self.documents.array
 
     @classmethod
     def of(cls, documents: IndexedDocuments[Name], without: Collection[Name]) -> "Segment":
@@ -141,29 +121,25 @@ class Segment:
 
     def counted(self, places: Places) -> Places:
         """The places that lie in documents that count."""
-        return places if self.counts is None else places[self.counts[self.array.documents_of(places)]]
+        if self.counts is None:
+            return places
+        return places[self.counts[np.searchsorted(self.documents.borders, places, side="right") - 1]]
 
 
-@dataclass(slots=True)
 class Index:
     """The documents of one workspace by name, as tokens.
 
-    ``rest`` are the unchanged files, indexed once in the background. Documents that changed since are few; they are
-    indexed again on the first request after a change. Safe to use from several threads: readers keep the
-    segments that they were given.
+    The unchanged files are indexed once, in the background. Documents that changed since are few; they are indexed
+    again on the first request after a change. Safe to use from several threads: readers keep the segments that they
+    were given.
     """
 
-    kind: np.dtype[np.unsignedinteger]
-    rest: IndexedDocuments[str] | None = None
-    _changed: dict[str, Tokens] = field(default_factory=dict)
-    _gone: set[str] = field(default_factory=set)
-    _recent: IndexedDocuments[str] | None = None
-    _lock: Lock = field(default_factory=Lock)
-
-    @classmethod
-    def for_vocabulary(cls, vocab_size: int) -> "Index":
-        """An empty index."""
-        return cls(token_type(vocab_size))
+    def __init__(self, vocab_size: int) -> None:
+        self.kind = token_type(vocab_size)
+        self._lock = Lock()
+        self._changed: dict[str, Tokens] = {}
+        self._recent: IndexedDocuments[str] | None = None
+        self.replace_all(IndexedDocuments.index({}, self.kind))
 
     @property
     def num_changed(self) -> int:
@@ -174,7 +150,7 @@ class Index:
     def names(self) -> set[str]:
         """The names of all documents."""
         with self._lock:
-            return (set(self.rest.names if self.rest is not None else ()) - self._gone) | self._changed.keys()
+            return (set(self._rest.names) - self._gone) | self._changed.keys()
 
     def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
         """Add a document, or replace its tokens."""
@@ -188,22 +164,20 @@ class Index:
         with self._lock:
             if self._changed.pop(name, None) is not None:
                 self._recent = None
-            if self.rest is not None and name in self.rest.numbers:
-                self._gone.add(name)
+            self._gone.add(name)
 
     def replace_all(self, rest: IndexedDocuments[str]) -> None:
         """Replace all documents: ``rest`` are the files as they are."""
         with self._lock:
-            self._gone, self._changed = set(), {}
-            self.rest, self._recent = rest, None
+            self._rest, self._gone = rest, set[str]()
+            self._changed, self._recent = {}, None
 
     def segments(self, without: str = "") -> list[Segment]:
         """All segments of the current state, without the document ``without``."""
         with self._lock:
-            if self._recent is None and self._changed:
+            if self._recent is None:
                 self._recent = IndexedDocuments.index(self._changed, self.kind)
-            found = [] if self.rest is None else [Segment.of(self.rest, self._gone | {without})]
-            return found if self._recent is None else [*found, Segment.of(self._recent, {without})]
+            return [Segment.of(self._rest, self._gone | {without}), Segment.of(self._recent, {without})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +192,7 @@ class Match:
 
     def tokens(self) -> NDArray[np.int64]:
         """The token in the slot at every place (of very many, a sample)."""
-        return np.concatenate([segment.array.tokens[places].astype(np.int64) for segment, places in self.found])
+        return np.concatenate([segment.documents.text[places].astype(np.int64) for segment, places in self.found])
 
     def likeliest(self) -> tuple[int, float]:
         """The most frequent token of the slot, and its share of all."""
@@ -233,8 +207,8 @@ class Match:
         """
         found = []
         for segment, places in self.found:
-            kept = places[segment.array.tokens[places] == token] + 1
-            kept = kept[segment.array.tokens[kept] != segment.array.separator]
+            kept = places[segment.documents.text[places] == token] + 1
+            kept = kept[segment.documents.text[kept] != segment.documents.separator]
             if len(kept):
                 found.append((segment, kept))
         return Match(min(self.length + 1, MAX_MATCH), tuple(found)) if found else None
@@ -255,13 +229,13 @@ def longest_match(segments: Sequence[Segment], context: Sequence[int]) -> Match 
 
 def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tuple[int, Places]:
     """Length and places of the longest match in one segment; 0 and none where it is shorter than ``at_least``."""
-    array = segment.array
-    run = np.asarray(context, dtype=array.kind).tobytes()
-    width = array.kind.itemsize
+    documents = segment.documents
+    run = np.asarray(context, dtype=documents.kind).tobytes()
+    width = documents.kind.itemsize
 
     def places(length: int) -> Places:
-        slots = array.places(array.find(run[-length * width :])) + length
-        return segment.counted(slots[array.tokens[slots] != array.separator])
+        slots = documents.places(run[-length * width :]) + length
+        return segment.counted(slots[documents.text[slots] != documents.separator])
 
     length = max(at_least, 1)
     found = places(length) if len(context) >= length else np.zeros(0, dtype=np.int64)

@@ -7,11 +7,9 @@ not is hidden. Only the pieces that were changed last are sorted at each key.
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -20,7 +18,8 @@ from lacuna_model.core.pieces import nearest_first
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings, read_source, scan
 from lacuna_model.hub import atomic, models
-from lacuna_model.prior.index import IndexedDocuments, Segment, SuffixArray, Tokens, token_type
+from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
+from lacuna_model.tokenizer import Tokenizer
 
 # Increase when the format of the file changes.
 VERSION = 1
@@ -60,8 +59,8 @@ def location(root: Path, fingerprint: str) -> Path:
 
 def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
     """Write an index, readable by its owner only, since it holds the text of the files, if that is possible."""
-    array = files.documents.array
-    body = [array.data, array.order.astype("<i4", copy=False).tobytes()]
+    documents = files.documents
+    body = [documents.data, documents.order.astype("<i4", copy=False).tobytes()]
     digest = hashlib.sha256()
     for part in body:
         digest.update(part)
@@ -69,11 +68,11 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
         _Header(
             version=VERSION,
             tokenizer=fingerprint,
-            kind=array.kind.str,
-            text_bytes=len(array.data),
+            kind=documents.kind.str,
+            text_bytes=len(documents.data),
             sha256=digest.hexdigest(),
             marks=dict(files.marks),
-            names=list(files.documents.names),
+            names=list(documents.names),
         )
     )
 
@@ -100,33 +99,14 @@ def load(file: Path, fingerprint: str) -> IndexedFiles | None:
     digest.update(order)
     if digest.hexdigest() != header.sha256:
         return None
-    array = SuffixArray(data, np.dtype(header.kind), np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False))
-    return IndexedFiles(IndexedDocuments(array, header.names), header.marks)
-
-
-class FileTokenizer(Protocol):
-    """The part of a tokenizer that indexing needs."""
-
-    vocab_size: int
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies its vocabulary."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """Token ids of plain text."""
-        ...
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of several texts."""
-        ...
+    suffixes = np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False)
+    return IndexedFiles(IndexedDocuments(data, np.dtype(header.kind), header.names, suffixes), header.marks)
 
 
 def refresh(
     root: Path,
     settings: WorkspaceSettings,
-    tokenizer: FileTokenizer,
+    tokenizer: Tokenizer,
     known: IndexedFiles | None = None,
     *,
     stopped: Callable[[], bool] = lambda: False,
@@ -173,13 +153,12 @@ BYTES_AT_ONCE = 1 << 15
 MOST_RECENT = 8192
 # Tokens of a block, at most: to sort them takes 10 ms.
 MOST_SORTED = 1 << 16
-MAX_DOCUMENTS = 8
 
 
 class PiecewiseIndex:
     """The index of one document; ``texts`` are those between its gaps."""
 
-    def __init__(self, tokenizer: FileTokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._kind = token_type(tokenizer.vocab_size)
         self._blocks: list[IndexedDocuments[bytes]] = []
@@ -226,27 +205,11 @@ class PiecewiseIndex:
         """Make a block of the pieces that were changed last, together with blocks that are no larger."""
         pieces = dict(self._recent)
         size = sum(map(len, pieces.values()))
-        while self._blocks and len(self._blocks[-1].array.tokens) <= min(size, MOST_SORTED - size):
+        while self._blocks and len(self._blocks[-1].text) <= min(size, MOST_SORTED - size):
             pieces |= self._blocks.pop().tokens()
             size = sum(map(len, pieces.values()))
         self._blocks.append(IndexedDocuments.index(pieces, self._kind))
         self._recent = {}
-
-
-class PiecewiseIndexes:
-    """The indexes of the documents used last, by the keys of their contexts."""
-
-    def __init__(self, tokenizer: FileTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._documents: OrderedDict[str, PiecewiseIndex] = OrderedDict()
-
-    def of(self, key: str) -> PiecewiseIndex:
-        """The index of a document."""
-        found = self._documents.setdefault(key, PiecewiseIndex(self._tokenizer))
-        self._documents.move_to_end(key)
-        while len(self._documents) > MAX_DOCUMENTS:
-            self._documents.popitem(last=False)
-        return found
 
 
 def _gone(block: IndexedDocuments[bytes], there: frozenset[bytes]) -> list[bytes]:

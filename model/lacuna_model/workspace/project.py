@@ -15,8 +15,9 @@ from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import FileTokenizer, refresh
+from lacuna_model.prior.indexing import refresh
 from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.known_names import KnownNames, known_names
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
@@ -31,11 +32,11 @@ PAUSE_S = 0.02
 class Project:
     """One workspace; files that may not be read are never taken in."""
 
-    def __init__(self, root: Path, tokenizer: FileTokenizer) -> None:
+    def __init__(self, root: Path, tokenizer: Tokenizer) -> None:
         self.root = absolute(root)
         self.snippets = SnippetChooser(self.root)
         self._is_indexed = False
-        self._index = Index.for_vocabulary(tokenizer.vocab_size)
+        self._index = Index(tokenizer.vocab_size)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
         self._files: indexing.IndexedFiles | None = None
@@ -141,7 +142,7 @@ class Project:
 class Workspaces:
     """Projects by their root folder; the least recently used one is closed first. Safe to use from several threads."""
 
-    def __init__(self, tokenizer: FileTokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._projects: OrderedDict[Path, Project] = OrderedDict()
         self._lock = Lock()

@@ -54,7 +54,7 @@ def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, torc
     """
     weights, about = opened(path, Checkpoint(path) if path.is_dir() else None)
     if packable(about.config):
-        return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=drafts))
+        return about, dict(prepared(weights, about.config, PlainOrder(), drafts=drafts))
     return about, dict(for_gpu(weights, about.config, drafts=drafts))
 
 

@@ -117,7 +117,7 @@ def triton() -> Finding:
 
 
 def kernels() -> Finding:
-    """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
+    """Check that this machine has our kernels or compiles them; without them fills take several times as long."""
     native = importlib.import_module("lacuna_kernels.native")
     if not native.supported():
         return "ok", "torch's own are used, because this CPU lacks the instructions that ours need"

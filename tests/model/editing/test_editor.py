@@ -1,7 +1,6 @@
 """Edits by instruction with a model that writes a given text."""
 
 import ast
-import dataclasses
 import time
 from collections.abc import Generator
 from typing import Any
@@ -220,9 +219,9 @@ def test_the_old_text_as_a_draft_does_not_change_the_answer(seed: int, monkeypat
 
 def test_a_model_without_a_token_between_files_rewrites_nothing_without_an_instruction() -> None:
     model = tiny_fim.loaded()
-    alone = dataclasses.replace(model, fim=msgspec.structs.replace(model.fim, file_sep=None))
+    model.tokenizer.fim = msgspec.structs.replace(model.fim, file_sep=None)
     with pytest.raises(RequestError, match="no token that separates files"):
-        Engine(alone).fill(follows())
+        Engine(model).fill(follows())
 
 
 def test_a_region_of_too_many_tokens_is_refused_with_the_limit(writes: Writes) -> None:

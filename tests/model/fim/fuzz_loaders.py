@@ -12,13 +12,12 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import torch
-from msgspec.structs import replace
 from tests.model import checkpoints, gguf_files, tiny
 from torch import Tensor
 
@@ -29,37 +28,21 @@ from lacuna_model.hub import models
 
 from . import tiny_fim
 
-SPARE = tuple(f"<|spare{number}|>" for number in range(-len(tiny_fim.VOCABULARY.tokens) % 32))
-SIZE = len(tiny_fim.VOCABULARY.tokens) + len(SPARE)
-VOCABULARY = replace(
-    tiny_fim.VOCABULARY,
-    tokens=(*tiny_fim.VOCABULARY.tokens, *SPARE),
-    special_ids=tiny_fim.VOCABULARY.special_ids | frozenset(range(SIZE - len(SPARE), SIZE)),
-)
-# Sizes with which everything runs in C.
-SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_heads": 2, "num_kv_heads": 1, "head_dim": 32}
-CONFIG = replace(tiny_fim.CONFIG, num_layers=2, vocab_size=SIZE, **SIZES)
+CONFIG = tiny_fim.IN_C  # with which everything runs in C
 NUMBERS = (-1, 0, 1, 2, 3, 31, 32, 33, 48, 64, 96, 128, 512, 513, 4096, 262_144, 2**31, 2**40, 2**63 - 1)
 OTHERS: tuple[Any, ...] = (None, "", "64", 0.5, float("inf"), [], [64], {}, True)
 FOLDER_KEYS = (
-    *(
-        "num_hidden_layers",
-        "hidden_size",
-        "intermediate_size",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "head_dim",
-    ),
-    *("vocab_size", "max_position_embeddings", "rope_theta", "rms_norm_eps", "eos_token_id", "bos_token_id"),
-    *("tie_word_embeddings", "rope_scaling", "rope_parameters", "model_type", "mask_token_id"),
-)
+    "num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim",
+    "vocab_size", "max_position_embeddings", "rope_theta", "rms_norm_eps", "eos_token_id", "bos_token_id",
+    "tie_word_embeddings", "rope_scaling", "rope_parameters", "model_type", "mask_token_id",
+)  # fmt: skip
 FILE_KEYS = (
-    *("qwen2.block_count", "qwen2.embedding_length", "qwen2.feed_forward_length", "qwen2.attention.head_count"),
-    *("qwen2.attention.head_count_kv", "qwen2.attention.key_length", "qwen2.attention.value_length"),
-    *("qwen2.rope.freq_base", "qwen2.rope.dimension_count", "qwen2.context_length"),
-    *("tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id", "tokenizer.ggml.fim_pre_token_id"),
-    *("tokenizer.ggml.tokens", "tokenizer.ggml.merges", "tokenizer.ggml.token_type", "tokenizer.ggml.pre"),
-)
+    "qwen2.block_count", "qwen2.embedding_length", "qwen2.feed_forward_length", "qwen2.attention.head_count",
+    "qwen2.attention.head_count_kv", "qwen2.attention.key_length", "qwen2.attention.value_length",
+    "qwen2.rope.freq_base", "qwen2.rope.dimension_count", "qwen2.context_length", "tokenizer.ggml.eos_token_id",
+    "tokenizer.ggml.bos_token_id", "tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.tokens", "tokenizer.ggml.merges",
+    "tokenizer.ggml.token_type", "tokenizer.ggml.pre",
+)  # fmt: skip
 SHAPED: tuple[Callable[[Tensor, Random], Tensor], ...] = (
     lambda tensor, random: tensor[: random.choice((1, len(tensor) // 2, len(tensor) - 1))],
     lambda tensor, random: torch.cat((tensor, tensor)),
@@ -85,7 +68,7 @@ def changed_tensors(random: Random) -> dict[str, Tensor]:
     return found
 
 
-def changed_values(keys: tuple[str, ...], random: Random) -> dict[str, Any]:
+def changed_values(keys: Sequence[str], random: Random) -> dict[str, Any]:
     return {
         key: random.choice(random.choice((NUMBERS, OTHERS))) for key in random.choices(keys, k=random.randint(1, 2))
     }
@@ -100,7 +83,9 @@ def write_folder(path: Path, random: Random) -> None:
 def write_file(path: Path, random: Random) -> None:
     values = changed_values(FILE_KEYS, random) if random.random() < 0.7 else {}
     state = tiny.state(CONFIG) | (changed_tensors(random) if not values or random.random() < 0.4 else {})
-    gguf_files.write(path, architecture="qwen2", config=CONFIG, vocabulary=VOCABULARY, state=state, fields=values)
+    gguf_files.write(
+        path, architecture="qwen2", config=CONFIG, vocabulary=tiny_fim.IN_C_VOCABULARY, state=state, fields=values
+    )
 
 
 def damage(path: Path, random: Random) -> None:

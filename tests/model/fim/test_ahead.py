@@ -1,11 +1,12 @@
 """The pass that begins before the constraint is asked: it changes no fill, and hides the time of the constraint."""
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import started, tiny
 from tests.model.elsewhere import LEAVING, Elsewhere
@@ -28,12 +29,6 @@ from .test_passes import SEEDS, natives
 __all__ = ["natives"]
 BUDGET = 12
 Steps = Iterator[Snapshot]
-
-
-@pytest.fixture
-def beside_the_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Says whether passes go on beside the host; here they end before that does anything else."""
-    return lambda answer: monkeypatch.setattr(Transformer, "is_asynchronous", answer)
 
 
 class Fickle(Unconstrained):
@@ -78,7 +73,7 @@ def written(fills: Sequence[Fill]) -> list[object]:
     return [(fill.tokens, fill.status, fill.log_probs, fill.rivals) for fill in fills]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, SEEDS - 1),
     fickle=st.integers(0, 99),
@@ -87,18 +82,18 @@ def written(fills: Sequence[Fill]) -> list[object]:
 )
 def test_whatever_the_constraint_takes_a_fill_is_the_same_bit_for_bit(
     natives: list[LoadedFim],
-    beside_the_host: Callable[[bool], None],
     seed: int,
     fickle: int,
     gaps: int,
     temperature: float,
 ) -> None:
+    """Passes that go on beside the host: here they end before that does anything else."""
     found = []
-    for answer in (False, True):
-        beside_the_host(answer)
-        fills, steps = loop(
-            replace(natives[seed]), Fickle(natives[seed], fickle), gaps, temperature=temperature, seed=fickle
-        )
+    for is_asynchronous in (False, True):
+        network = copy.copy(natives[seed].transformer)
+        network.is_asynchronous = is_asynchronous
+        model = replace(natives[seed], transformer=network)
+        fills, steps = loop(model, Fickle(model, fickle), gaps, temperature=temperature, seed=fickle)
         ending: LoopEnd = finished(steps)
         found.append((written(fills), ending.verdict))
     assert found[0] == found[1]

@@ -30,6 +30,12 @@ def logits_at(context: FimContext, gap: int) -> torch.Tensor:
     return said
 
 
+def assert_plain(context: FimContext, layout: Layout) -> None:
+    """The logits after the prompt of a context are those of a plain pass."""
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
 def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[int]:
     """The complete prompt of a gap, with ``fills`` in the gaps before it."""
     parts = Prompts.of(layout, MODEL.tokenizer, MODEL.fim)
@@ -52,8 +58,7 @@ def test_with_everything_near_the_logits_after_typing_equal_those_of_a_plain_pas
     for typed in ("", "x", "x = ", "x = value", "x ="):
         layout = tiny_fim.laid_out(MODEL, BEFORE + typed, AFTER)
         context.update(layout)
-        expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-        torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+        assert_plain(context, layout)
 
 
 def test_a_keystroke_reads_what_was_typed_and_the_near_suffix() -> None:
@@ -76,8 +81,7 @@ def test_a_suffix_is_read_again_after_too_many_typed_tokens() -> None:
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MAX_STALE, AFTER)
     context.update(layout)
-    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+    assert_plain(context, layout)
 
 
 def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
@@ -87,8 +91,7 @@ def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER)
     finished(context.updating(layout, ahead=True))
     assert context.update(layout).encoded == 0
-    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+    assert_plain(context, layout)
 
 
 @pytest.mark.parametrize("pauses", range(1, 2 * MODEL.config.num_layers, 2))
@@ -112,5 +115,4 @@ def test_a_reading_that_fails_after_a_pause_is_begun_again(monkeypatch: pytest.M
         with pytest.raises(ZeroDivisionError):
             context.update(layout)
     context.update(layout)
-    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+    assert_plain(context, layout)

@@ -7,13 +7,18 @@ from hypothesis import strategies as st
 from lacuna_model.fim.costs import REMEMBERED, WIDTHS, AcceptanceRates, Ahead, DraftedToken, PassCosts, Round
 
 
-def learnt(**ms_by_rows: float) -> PassCosts:
+def learnt(times: int = 60, **ms_by_rows: float) -> PassCosts:
     """Costs after many passes of these widths, given as ``rows_8=50.0``."""
-    costs = PassCosts()
-    for _ in range(60):
+    found = PassCosts()
+    for _ in range(times):
         for name, ms in ms_by_rows.items():
-            costs.saw_pass(int(name.removeprefix("rows_")), ms)
-    return costs
+            found.saw_pass(int(name.removeprefix("rows_")), ms)
+    return found
+
+
+def costs(ms: float, ms_a_row: float) -> PassCosts:
+    """The costs of a model: passes of one row, and of each further one."""
+    return learnt(1, rows_1=ms, rows_64=ms + 63 * ms_a_row)
 
 
 @pytest.mark.parametrize(
@@ -50,15 +55,6 @@ def test_one_slow_pass_changes_little() -> None:
     assert costs.ms(4) < 20.0
 
 
-def test_passes_with_masks_say_nothing_of_those_without() -> None:
-    costs = learnt(rows_1=1.5, rows_8=1.6)
-    for rows in (2, 4, 8) * 30:
-        costs.saw_pass(rows, 3.0, masks=rows - 1)
-    assert costs.ms(4) == pytest.approx(1.55, abs=0.05)
-    assert costs.ms(4, 3) == pytest.approx(3.0, rel=0.1)
-    assert costs.worth(1, 0.2)
-
-
 @given(st.lists(st.tuples(st.integers(1, 80), st.floats(0.1, 1e4)), min_size=1, max_size=40))
 def test_a_wider_pass_never_costs_less(seen: list[tuple[int, float]]) -> None:
     costs = PassCosts()
@@ -87,46 +83,22 @@ def test_what_masks_add_is_a_part_for_the_pass_and_one_for_each() -> None:
         costs.saw_pass(masks + 1, 20.0 + 3.0 + 0.5 * masks, masks=masks)
     for masks in (1, 6, 14):
         assert costs.added_ms(masks) == pytest.approx(3.0 + 0.5 * masks, rel=0.2)
-    assert costs.ms(8) == pytest.approx(20.0)
+    assert costs.ms(8) == pytest.approx(20.0)  # without masks
 
 
-def told(rates: AcceptanceRates, slot: int, held: bool, times: int = 30) -> None:
-    for _ in range(times):
-        rates.saw(DraftedToken(1, 0.8, "masked", slot), held)
-
-
-def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
+def test_sources_that_have_not_held_lately_are_believed_less_slot_by_slot() -> None:
     rates = AcceptanceRates()
-    told(rates, 1, True)
-    told(rates, 2, False)
+    for slot, held, times in ((1, False, 10 * REMEMBERED), (1, True, 4 * REMEMBERED), (2, False, 30)):
+        for _ in range(times):
+            rates.saw(DraftedToken(1, 0.8, "masked", slot), held)
     assert rates.of_masks(1) > 0.8 > 0.3 > rates.of_masks(2)
     assert rates.corrected(0.8, "masked", 1) > 0.9 > 0.4 > rates.corrected(0.8, "masked", 2)
     assert rates.corrected(0.8, "project") == pytest.approx(0.8)
     assert rates.of_masks(3) == pytest.approx(5 / 6)
 
 
-def test_a_model_forgets_old_drafts() -> None:
-    model = AcceptanceRates()
-    told(model, 1, False, 10 * REMEMBERED)
-    told(model, 1, True, 2 * REMEMBERED)
-    assert model.of_masks(1) > 0.7
-
-
 # How often the slots of mask rows hold after a good training.
 TRAINED = (0.75, 0.7, 0.65, 0.6, 0.6, 0.6, 0.6)
-
-
-def costs(ms: float, ms_a_row: float) -> PassCosts:
-    """The costs of a model: passes of one row, and of each further one."""
-    return reads(**{f"rows_{rows}": ms + (rows - 1) * ms_a_row for rows in (1, 64)})
-
-
-def reads(**ms_by_rows: float) -> PassCosts:
-    """The costs of a model, as ``rows_8=50.0``."""
-    found = PassCosts()
-    for name, ms in ms_by_rows.items():
-        found.saw_pass(int(name.removeprefix("rows_")), ms)
-    return found
 
 
 def of(masked: tuple[float, ...], *, unread: int = 1, verifier_row: float = 0.5, row: float = 0.3) -> Round:
@@ -141,11 +113,8 @@ def test_trained_masks_draft_as_far_as_their_rows_pay() -> None:
     assert of(TRAINED, unread=2000).best(8)[1] <= 0  # tokens that have to be caught up with count
 
 
-def by_fours() -> PassCosts:
-    """A machine that reads rows by fours."""
-    return reads(**{f"rows_{rows}": ms for rows, ms in enumerate((23, 24, 25, 27, 50, 50, 50, 52, 76), 1)})
-
-
+# A machine that reads rows by fours.
+BY_FOURS = learnt(1, **{f"rows_{rows}": ms for rows, ms in enumerate((23, 24, 25, 27, 50, 50, 50, 52, 76), 1)})
 FLAT = costs(20.0, 0.1)  # reads eight rows at the cost of one
 HELD = (0.84, 0.84, 0.84, 0.83, 0.81, 0.8, 0.79)
 
@@ -153,11 +122,11 @@ HELD = (0.84, 0.84, 0.84, 0.83, 0.81, 0.8, 0.79)
 @pytest.mark.parametrize(
     ("passes", "held", "draft", "best"),
     [
-        (by_fours(), HELD, [], (0, 3)),  # masks fill up the rows that cost little
+        (BY_FOURS, HELD, [], (0, 3)),  # masks fill up the rows that cost little
         (FLAT, HELD, [], (0, 7)),
-        (by_fours(), HELD, [0.84] * 3, (3, 0)),  # a likely draft, and no mask behind it that would cost a pass
-        (by_fours(), HELD, [0.3] * 3, (0, 3)),  # a doubtful draft gives way to masks
-        (by_fours(), (0.0,) * 7, [], (0, 0)),
+        (BY_FOURS, HELD, [0.84] * 3, (3, 0)),  # a likely draft, and no mask behind it that would cost a pass
+        (BY_FOURS, HELD, [0.3] * 3, (0, 3)),  # a doubtful draft gives way to masks
+        (BY_FOURS, (0.0,) * 7, [], (0, 0)),
         (FLAT, (0.0,) * 7, [], (0, 0)),
         (PassCosts(), HELD, [0.5] * 2, (2, 7)),  # before any pass all is read
     ],

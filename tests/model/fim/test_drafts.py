@@ -9,7 +9,7 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 
 from lacuna_model.fim.costs import AcceptanceRates, DraftedToken, PassCosts
-from lacuna_model.fim.drafts import Alignment, Drafts, WrittenFill
+from lacuna_model.fim.drafts import Drafts, OldTextDrafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment, token_type
 
 MODEL = tiny_fim.loaded()
@@ -115,12 +115,12 @@ def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
 
 
 def drafted_old(written: list[int], most: int, old: list[int] = OLD) -> list[int]:
-    aligned = Alignment(old)
+    aligned = OldTextDrafts(old)
     aligned.follow(written)
     found: list[int] = []
     while len(found) < most and (proposal := aligned.proposal()) is not None:
-        found.append(proposal[0])
-        aligned.take(proposal[0])
+        found.append(proposal.token)
+        aligned.take(proposal.token)
     return found
 
 
@@ -146,7 +146,7 @@ def test_a_replacement_is_expected_again_unless_it_does_not_repeat() -> None:
 
 @given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.integers(0, 3), max_size=30), st.integers(0, 30))
 def test_following_in_steps_is_following_at_once(old: list[int], written: list[int], cut: int) -> None:
-    at_once, in_steps = Alignment(old), Alignment(old)
+    at_once, in_steps = OldTextDrafts(old), OldTextDrafts(old)
     at_once.follow(written)
     in_steps.follow([9, *written[:2]])  # another text, which is taken back
     in_steps.follow(written[:cut])

@@ -8,22 +8,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.model import tiny, tiny_masks
+from tests.model import tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
-from tests.model.fim.test_passes import CONFIG, VOCABULARY, alone, beside, said, turning
+from tests.model.fim.test_passes import alone, beside, said, turning
 from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
-from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.readers import load
-from lacuna_model.tokenizer import Tokenizer
 
 MASKS = tiny_masks.SLOTS - 1
 
@@ -73,13 +70,10 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim
     if not native.supported():
         pytest.skip("this CPU has none of the instructions")
     folder = tmp_path_factory.mktemp("kernels")
-    kernels, tokenizer = native.build(folder), Tokenizer(VOCABULARY)
-    transformer = build_transformer(CONFIG, tiny.quantized(fuse(tiny.state(CONFIG), CONFIG)), kernels=kernels)
-    file = tiny_masks.write(folder / "a.masks.safetensors", CONFIG, rank=32)
-    prefixes = PrefixTable(tokenizer)
-    costs = tiny_fim.Free()
-    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
-    return plain, replace(plain, transformer=rows_file.read(file, transformer, kernels))
+    kernels = native.build(folder)
+    plain = replace(tiny_fim.loaded_in_c(kernels), costs=tiny_fim.Free())
+    file = tiny_masks.write(folder / "a.masks.safetensors", tiny_fim.IN_C, rank=32)
+    return plain, replace(plain, transformer=rows_file.read(file, plain.layers))
 
 
 @settings(max_examples=10, deadline=None)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
@@ -19,28 +18,18 @@ from tests.model.test_elsewhere import model
 from lacuna_kernels import native
 from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
-from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes, tracks
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import LEAST_ROWS, PIECE_MS, WIDE_ROWS
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.readers import new_cache
-from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny_fim
 
-# The kernels multiply by whole blocks of outputs, and of heads.
-UNUSED = -len(tiny_fim.VOCABULARY.tokens) % 32
-VOCABULARY = replace_fields(
-    tiny_fim.VOCABULARY, tokens=(*tiny_fim.VOCABULARY.tokens, *(f"unused{i}" for i in range(UNUSED)))
-)
-SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_heads": 2, "num_kv_heads": 1, "head_dim": 32}
-CONFIG = replace_fields(tiny_fim.CONFIG, num_layers=2, vocab_size=len(VOCABULARY.tokens), **SIZES)
 SEEDS = 3
 DOCUMENTS = 3
 
@@ -50,15 +39,8 @@ def natives(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedFim]:
     """Tiny models that run in the kernels in C, one for each seed."""
     if not native.supported():
         pytest.skip("this CPU has none of the instructions")
-    kernels, tokenizer = native.build(tmp_path_factory.mktemp("kernels")), Tokenizer(VOCABULARY)
-    found = []
-    for seed in range(SEEDS):
-        tensors = tiny.quantized(fuse(tiny.state(CONFIG, seed), CONFIG))
-        transformer = build_transformer(CONFIG, tensors, kernels=kernels)
-        assert transformer.is_native
-        prefixes = PrefixTable(tokenizer)
-        found.append(LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16))
-    return found
+    kernels = native.build(tmp_path_factory.mktemp("kernels"))
+    return [tiny_fim.loaded_in_c(kernels, seed) for seed in range(SEEDS)]
 
 
 def request(number: int, *, gaps: int = 1) -> InfillRequest:
@@ -194,7 +176,7 @@ def test_no_pass_has_more_rows_than_it_is_exact_for(monkeypatch: pytest.MonkeyPa
     passes = [one.stats.nfe for one in found]
     assert 2 * len(rows) < max(passes) + sum(passes)  # they are shared
     rows.clear()
-    monkeypatch.setattr(Transformer, "exact_rows", most)
+    monkeypatch.setattr(model.transformer, "exact_rows", most)
     found = beside(Engine(replace(model)), asked, turning([]), {})
     assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
     assert 1 < max(rows) <= most

@@ -5,7 +5,6 @@ import tracemalloc
 import torch
 
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.network.arena import PassPart
 from lacuna_model.network.gpu_layers import placed
 
 from . import tiny_fim
@@ -30,8 +29,8 @@ def test_what_a_pass_allocates_and_copies_does_not_grow_with_the_context() -> No
             tracemalloc.start()
             rows = reader.next_rows([[head, suffix, fill]])
             assert rows is not None
-            (seen,) = rows.seen
-            found = placed([PassPart(2, reader.arena, seen=rows.seen)])
+            (seen,) = rows.part.seen
+            found = placed([rows.part])
             taken.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
             copied.add(len(found.own) - len(ids))
@@ -56,14 +55,5 @@ def test_a_list_on_the_device_is_made_anew_where_a_track_has_moved() -> None:
         fill.forget_from(0)
         rows = reader.next_rows([[head, suffix, fill]])
         assert rows is not None
-        found.append(rows.seen[0].before.on(torch.device("cpu")).tolist())
+        found.append(rows.part.seen[0].before.on(torch.device("cpu")).tolist())
     assert found == [[[0, 0], [1, 0], [2, by], [3, by]] for by in (0, 0, 3, -1)]
-
-
-def test_rows_are_kept_for_the_same_tokens_at_the_same_position_alone() -> None:
-    reader = TrackReader(tiny_fim.loaded().layers, torch.float32)
-    track = reader.new()
-    for ids, start, kept in (([5, 6, 7], 0, 0), ([5, 6, 8, 9], 0, 2), ([5, 6], 0, 2), ([5, 6], 1, 0), ([5], 1, 1)):
-        assert track.become(ids, start) == kept
-        assert track.unread == list(range(kept, len(ids)))
-        reader.next_rows([[track]])

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.model import tiny, tiny_masks
+from tests.model import tiny
 
 from lacuna_model.fim.tracks import MAX_UNUSED, TrackReader
 
@@ -13,25 +13,6 @@ MODEL = tiny_fim.loaded()
 
 def new_reader() -> TrackReader:
     return TrackReader(MODEL.transformer, torch.float32)
-
-
-def test_the_tokens_of_a_track_have_the_additions_of_its_kind() -> None:
-    added = MODEL.transformer.with_additions("edit", tiny_masks.rows(MODEL.config).layers)
-
-    def states(kind: str) -> list[torch.Tensor]:
-        reader = TrackReader(added, torch.float32)
-        head, behind = reader.new(), reader.new(kind)
-        head.become([5, 6, 7], 0)
-        behind.become([8, 9], 3)
-        with torch.inference_mode():
-            hidden = reader.read([[head, behind]])
-        return [hidden[head], hidden[behind]]
-
-    plain, own = states(""), states("edit")
-    assert torch.equal(plain[0], own[0])
-    assert not torch.allclose(plain[1], own[1], atol=1e-2)
-    expected = tiny_fim.plain_logits(MODEL, [5, 6, 7, 8, 9])
-    torch.testing.assert_close(MODEL.transformer.head(torch.cat(plain)), expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.model import tiny
 from torch import Tensor
 
+from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.fim.costs import PassCosts
@@ -33,6 +34,15 @@ VOCABULARY = replace(
     fim=FIM,
 )
 CONFIG = replace(tiny.CONFIG, vocab_size=len(VOCABULARY.tokens), attention_bias=True)
+# The same where all runs in C: the kernels multiply by whole blocks of outputs, and of heads.
+UNUSED = tuple(f"<|unused{number}|>" for number in range(-len(VOCABULARY.tokens) % 32))
+IN_C_VOCABULARY = replace(
+    VOCABULARY,
+    tokens=(*VOCABULARY.tokens, *UNUSED),
+    special_ids=VOCABULARY.special_ids | {len(VOCABULARY.tokens) + number for number in range(len(UNUSED))},
+)
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_heads": 2, "num_kv_heads": 1, "head_dim": 32}
+IN_C = replace(CONFIG, num_layers=2, vocab_size=len(IN_C_VOCABULARY.tokens), **SIZES)
 
 
 class Paying(PassCosts):
@@ -53,7 +63,15 @@ def loaded(seed: int = 0) -> LoadedFim:
     """The model of one seed, which takes every draft: a pass of it takes no time that could be measured."""
     tokenizer = Tokenizer(VOCABULARY)
     transformer = build_transformer(CONFIG, fuse(tiny.state(CONFIG, seed), CONFIG))
-    return LoadedFim("tiny", CONFIG, tokenizer, transformer, PrefixTable(tokenizer), FIM, costs=Paying())
+    return LoadedFim("tiny", CONFIG, tokenizer, transformer, PrefixTable(tokenizer), costs=Paying())
+
+
+def loaded_in_c(kernels: NativeKernels, seed: int = 0) -> LoadedFim:
+    """A model of one seed that runs in the kernels in C."""
+    tokenizer = Tokenizer(IN_C_VOCABULARY)
+    transformer = build_transformer(IN_C, tiny.quantized(fuse(tiny.state(IN_C, seed), IN_C)), kernels=kernels)
+    assert transformer.is_native
+    return LoadedFim("tiny", IN_C, tokenizer, transformer, PrefixTable(tokenizer), torch.bfloat16)
 
 
 def laid_out(model: LoadedFim, *segments: str) -> Layout:

@@ -78,6 +78,4 @@ def test_rows_stay_when_it_grows_and_when_they_are_gathered(dtype: torch.dtype) 
     arena.gather(np.array([1, 2, 5, 8]))
     gathered = [rows[:, :, [1, 2, 5, 8]] for rows in before]
     assert all(map(torch.equal, arena.read(1, slice(0, 4)), gathered))
-    moved = arena.listed(np.array([3, 1, 2])).moved
-    assert moved is not None
-    assert moved.tolist() == [0, 7, 7]
+    assert arena.listed(np.array([3, 1, 2])).block.tolist() == [[3, 0], [1, 7], [2, 7]]

@@ -10,28 +10,10 @@ from torch import Tensor
 from lacuna_kernels.native import AddedRows, NativeKernels
 from lacuna_model.loading import rows_file
 from lacuna_model.network.arena import Arena, PassPart
-from lacuna_model.network.assembly import FUSED, build_transformer, fuse
+from lacuna_model.network.assembly import FUSED, build_transformer, fuse, linear_from
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import Int8Linear, quantize_rows
+from lacuna_model.network.linear import quantize_rows
 from lacuna_model.network.transformer import Transformer
-
-
-def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def relative_error(got: torch.Tensor, expected: torch.Tensor) -> float:
-    return float((got - expected).norm() / expected.norm())
-
-
-@pytest.mark.parametrize("rows", [1, 17])
-def test_8_bit_is_close_to_dense_with_its_bias(rows: int) -> None:
-    weight, bias, x = random(960, 576), random(960, seed=2), random(rows, 576, seed=1)
-    got = Int8Linear(*quantize_rows(weight), bias)(x)
-    assert (
-        relative_error(got, torch.nn.functional.linear(x, weight, bias)) < 0.02
-    )  # a CPU without VNNI uses 7 bits of x
-
 
 __all__ = ["kernels"]
 CONFIG = msgspec.structs.replace(tiny.CONFIG, attention_bias=True)
@@ -48,6 +30,17 @@ def read(model: Transformer, ids: list[int], dtype: torch.dtype) -> tuple[Tensor
             part = PassPart(len(given), arena, causal=True)
             states = model.read(given, range(first, first + len(given)), [part]).states
     return states, arena
+
+
+@pytest.mark.parametrize("outputs", [64, 77])
+def test_8_bit_is_close_to_dense_with_its_bias_for_any_number_of_outputs(kernels: NativeKernels, outputs: int) -> None:
+    drawn = torch.Generator().manual_seed(0)
+    weight, bias, x = (torch.randn(shape, generator=drawn) for shape in ((outputs, 96), (outputs,), (5, 96)))
+    codes, scale = quantize_rows(weight)
+    expected = torch.nn.functional.linear(x, weight, bias)
+    for kept in (kernels, None):
+        got = linear_from({"a": codes, "a.scale": scale, "a.bias": bias}, "a", kept)(x)
+        assert (got - expected).norm() / expected.norm() < 0.02
 
 
 def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
@@ -76,7 +69,7 @@ def native(kernels: NativeKernels, config: ModelConfig = NATIVE) -> Transformer:
 def test_mask_rows_of_native_kernels_are_as_exact_as_tokens(kernels: NativeKernels, file: Path) -> None:
     exact = build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)).with_masks(tiny_masks.rows(NATIVE, RANK))
     expected, _ = read(exact, [20, 21, *MASKS], torch.float32)
-    got, _ = read(rows_file.read(file, native(kernels), kernels), [20, 21, *MASKS], torch.bfloat16)
+    got, _ = read(rows_file.read(file, native(kernels)), [20, 21, *MASKS], torch.bfloat16)
     for rows in (slice(0, 2), slice(2, 6)):
         assert (got[rows] - expected[rows]).norm() / expected[rows].norm() < 0.12  # another addition is over 1 off
 
@@ -96,11 +89,11 @@ def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
 def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, file: Path, tmp_path: Path) -> None:
     edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
     plain = native(kernels)
-    several = rows_file.read(file, rows_file.read(edit, plain, kernels), kernels)
+    several = rows_file.read(file, rows_file.read(edit, plain))
     assert list(several.added) == ["masks", "edit"]
     alone, before = behind_text(plain, [""] * 6)
     for kinds in (["", "", "edit", "edit", "", ""], ["", "", "", "edit", "edit", ""]):
-        states, after = behind_text(rows_file.read(edit, plain, kernels), kinds)
+        states, after = behind_text(rows_file.read(edit, plain), kinds)
         first = kinds.index("edit")
         assert torch.equal(states[:first], alone[:first])
         assert not torch.equal(states[first], alone[first])
@@ -110,7 +103,7 @@ def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, f
     assert torch.equal(states[:2], alone[:2])
     (own, _), (other, _) = behind_text(several, ["", "", "edit", "edit", "", ""]), behind_text(several, [""] * 6)
     assert not torch.equal(own[2:4], other[2:4])
-    off, _ = behind_text(rows_file.read(edit, plain, kernels), [""] * 6)
+    off, _ = behind_text(rows_file.read(edit, plain), [""] * 6)
     assert torch.equal(off, alone)
 
 
@@ -118,9 +111,9 @@ def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, f
 def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path, rank: int) -> None:
     edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, rank, kind="edit")
     kinds = ["", "edit", "edit", "", "edit", ""]
-    exact = rows_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)), None)
+    exact = rows_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)))
     expected, _ = behind_text(exact, kinds)
-    got, _ = behind_text(rows_file.read(edit, native(kernels), kernels), kinds)
+    got, _ = behind_text(rows_file.read(edit, native(kernels)), kinds)
     assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.12
 
 

@@ -119,16 +119,14 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("family", ["llama", "llama-untied", "qwen2", "qwen3"])
-def test_native_layers_are_as_exact_as_those_of_torch(family: str, kernels: NativeKernels) -> None:
+def test_layers_in_8_bit_are_nearly_exact_in_kernels_and_without(family: str, kernels: NativeKernels) -> None:
     config = msgspec.structs.replace(NATIVE, **FAMILIES[family][2])
     fused = fuse(tiny.state(config), config)
     ids = torch.randint(config.vocab_size, (90,), generator=torch.Generator().manual_seed(0)).tolist()
-    plain = build_transformer(config, tiny.quantized(fused))
-    fast = build_transformer(config, tiny.quantized(fused), kernels=kernels)
     exact = read(build_transformer(config, fused), ids, 90)
-    losses = [(read(model, ids, 90) - exact).norm() / exact.norm() for model in (plain, fast)]
-    assert losses[1] < 0.06
-    assert losses[1] < 1.3 * losses[0]
+    for kept, most in ((None, 0.04), (kernels, 0.06)):  # without kernels, weights in 8 bit are widened
+        found = read(build_transformer(config, tiny.quantized(fused), kernels=kept), ids, 90)
+        assert (found - exact).norm() / exact.norm() < most
 
 
 def test_native_layers_give_the_same_bits_however_a_text_is_split_into_passes(kernels: NativeKernels) -> None:

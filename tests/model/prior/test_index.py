@@ -25,7 +25,7 @@ class Edits(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index = Index.for_vocabulary(100)
+        self.index = Index(100)
         self.files: dict[str, list[int]] = {}
 
     @rule(name=NAMES, tokens=TOKENS)
@@ -45,7 +45,7 @@ class Edits(RuleBasedStateMachine):
     @invariant()
     def answers_as_if_built_afresh(self) -> None:
         for without in ("", "a"):
-            fresh = Index.for_vocabulary(100)
+            fresh = Index(100)
             fresh.replace_all(IndexedDocuments.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
             for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
                 got, wanted = (

@@ -1,6 +1,5 @@
 import os
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,9 +51,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def texts(files: IndexedFiles, tokenizer: Tokenizer) -> dict[str, str]:
-    array = files.documents.array
-    spans = zip(files.documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True)
-    return {name: tokenizer.decode(array.tokens[first:last].tolist()) for name, first, last in spans}
+    return {name: tokenizer.decode(tokens.tolist()) for name, tokens in files.documents.tokens()}
 
 
 def test_only_what_has_changed_is_read_again(root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,20 +89,15 @@ def test_a_refresh_that_is_stopped_early_keeps_the_known_texts(root: Path, token
     )
 
 
-class Counting:
+class Counting(Tokenizer):
     """A tokenizer of bytes that counts those it encodes."""
 
-    vocab_size, fingerprint = 256, "bytes"
-
     def __init__(self) -> None:
-        self.num_bytes = 0
+        self.vocab_size, self.num_bytes = 256, 0
 
     def encode(self, text: str) -> list[int]:
         self.num_bytes += len(text.encode())
         return list(text.encode())
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
 
 
 def lines(count: int, seed: int = 0) -> bytes:

@@ -44,7 +44,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
     measured = fit.measure([both], MODEL.fim.ends)
     assert (measured.right, measured.begun, measured.silent) == (2, 1, 1)
     rows_file.write(file, *fit.kept())
-    return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers, None))
+    return dataclasses.replace(MODEL, transformer=rows_file.read(file, MODEL.layers))
 
 
 def asked(done: EditExample, *, prior: bool = True) -> InfillRequest:
@@ -114,7 +114,7 @@ def test_rows_of_fills_write_what_was_learnt(tmp_path: Path) -> None:
     for step in range(60):
         fit.step([one], 0.1 + step / 100)
     rows_file.write(tmp_path / "tiny.infill.safetensors", *fit.kept())
-    layers = rows_file.read(tmp_path / "tiny.infill.safetensors", MODEL.layers, None)
+    layers = rows_file.read(tmp_path / "tiny.infill.safetensors", MODEL.layers)
     at = LINES.index(line)
     text = LINES.replace(line, "", 1)
     wanted = InfillRequest(text, (Region(at, at, max_tokens=24),), path="p/a.py", options=DecodeOptions(syntax=False))
