@@ -229,6 +229,13 @@ def advance(point: Point, text: bytes) -> Point:
     return Point(point.row + rows, column)
 
 
+def edited(tree: Tree, before: bytes, old: bytes, new: bytes) -> Tree:
+    """Return a copy of a tree, edited as if ``new`` stood in place of ``old`` behind the text ``before``."""
+    found, start, point = tree.copy(), len(before), advance(Point(0, 0), before)
+    found.edit(start, start + len(old), start + len(new), point, advance(point, old), advance(point, new))
+    return found
+
+
 def _is_deep(tree: Tree) -> bool:
     """Whether one of the nodes that are looked at is in too many others."""
     cursor = tree.walk()

@@ -14,12 +14,12 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
-from tree_sitter import Point, Tree
+from tree_sitter import Tree
 
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.parsing import UnparsableError, advance
+from lacuna_model.languages.parsing import UnparsableError, edited
 from lacuna_model.syntax.completions import completions
 from lacuna_model.syntax.faults import all_faults
 from lacuna_model.syntax.literals import REACH, scan_tags
@@ -119,19 +119,14 @@ class _Counts:
         return replace(scan(near, self._language.lexicon), unclosed=False)
 
     @cached_property
-    def _base(self) -> tuple[Tree, Point]:
-        """The tree of the text with an empty gap, and the gap's place."""
-        return self._parser.parse(self._front + self._rear), advance(Point(0, 0), self._front)
+    def _base(self) -> Tree:
+        """The tree of the text with an empty gap."""
+        return self._parser.parse(self._front + self._rear)
 
     def _faults(self, fill: bytes) -> int:
         text = self._front + fill + self._rear
-        known: Tree | None = None
-        if len(text) > LARGE:
-            tree, point = self._base
-            known, start = tree.copy(), len(self._front)
-            known.edit(start, start, start + len(fill), point, point, advance(point, fill))
-        tree = self._parser.parse(text, known)
-        return len(all_faults(tree, text, self._language))
+        known = edited(self._base, self._front, b"", fill) if len(text) > LARGE else None
+        return len(all_faults(self._parser.parse(text, known), text, self._language))
 
     def of(self, fill: bytes) -> _Errors:
         """All errors of the text with a fill."""

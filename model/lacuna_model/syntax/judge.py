@@ -82,12 +82,12 @@ class Judge:
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
-            self._valid[fill] = self._is_as_good(fill) if self._is_as_good else self._document.check([fill]).valid
+            self._valid[fill] = self._is_as_good(fill) if self._is_as_good else not self._document.check([fill])
         return self._valid[fill]
 
     def final(self, fill: bytes) -> bool:
         """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
-        return self._is_as_good(fill) if self._is_as_good else self._document.check_fresh([fill]).valid
+        return self._is_as_good(fill) if self._is_as_good else not self._document.check_fresh([fill])
 
     def close(self, beginning: bytes) -> bytes | None:
         """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
@@ -167,7 +167,7 @@ class Judge:
     def _rungs(self) -> Iterator[None]:
         """Take one demand after the other."""
         yield
-        if not self._strict and self._document.has_errors_apart:
+        if not self._strict and self._document.original.apart:
             self._document.strict = False
             self._forget()
             yield
@@ -176,7 +176,7 @@ class Judge:
             return
         given = self._text, self._gap, self._language
         lines = self._in_line and is_broken_anyway(*given)  # several lines may mend more than can be told
-        if lines or self._document.has_lasting_errors or is_broken_above(*given):
+        if lines or any(fault.kind != "INDENT" for fault in self._document.original.lasting) or is_broken_above(*given):
             self._count(reads=not lines)
             yield
 

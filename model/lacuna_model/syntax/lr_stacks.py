@@ -6,11 +6,11 @@ from functools import cache, partial
 from itertools import chain
 from typing import NamedTuple
 
-from tree_sitter import Node, Point, Tree
+from tree_sitter import Node, Tree
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.parsing import UnparsableError, advance
+from lacuna_model.languages.parsing import UnparsableError, edited
 from lacuna_model.syntax.lr_tables import (
     ACCEPT,
     FIRST_STATE,
@@ -284,9 +284,6 @@ class Reparser:
             self.same = len(text)
             return self._tree
         old, self.same = self._text, num_common(self._text, text)
-        point = advance(Point(0, 0), text[: self.same])
-        ends = advance(point, old[self.same :]), advance(point, text[self.same :])
-        edited = self._tree.copy()
-        edited.edit(self.same, len(old), len(text), point, *ends)
-        self._text, self._tree = text, self._parser.parse(text, edited)
+        known = edited(self._tree, text[: self.same], old[self.same :], text[self.same :])
+        self._text, self._tree = text, self._parser.parse(text, known)
         return self._tree

@@ -88,7 +88,7 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
     document = Document(text, [(region.start, region.end) for region in regions], language, clock)
 
     def errors(fills: Sequence[str]) -> int:
-        return len(document.check([fill.encode() for fill in fills]).faults)
+        return len(document.check([fill.encode() for fill in fills]))
 
     left, until = errors(found), work.mark(MAX_SECONDS)
     for gap in [*range(len(regions))] * MAX_ROUNDS:
@@ -159,7 +159,7 @@ class Others:
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         is_strict = strict or self.are_sound or self._are_chosen
         document = Document(text, spans, self._language, self._clock, strict=is_strict)
-        return document.check_fresh([one.encode() for one in fills]).valid
+        return not document.check_fresh([one.encode() for one in fills])
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
         """Return the text with all gaps but one filled, and the byte range of that one."""

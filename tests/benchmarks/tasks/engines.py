@@ -57,7 +57,7 @@ def _kept(text: bytes, regions: Sequence[Region], fills: Sequence[str], document
     ways = sorted(product(*(range(len(own)) for own in cuts)), key=sum)
     for way in islice(ways, MAX_CHECKED):
         found = tuple(own[number] for own, number in zip(cuts, way, strict=True))
-        if document.check_fresh([fill.encode() for fill in found]).valid:
+        if not document.check_fresh([fill.encode() for fill in found]):
             return found
     return None
 
