@@ -13,13 +13,13 @@ from lacuna_model.syntax.compilers import Compiler, Strict, next_code_line
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
+    Original,
     Splice,
     all_faults,
     carried_over,
     indentation_faults,
     tree_faults,
 )
-from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import KeptString, kept_strings, placement_in, torn
 from lacuna_model.syntax.sides import Sides, sides_of
 from lacuna_model.text.lines import splice
@@ -107,7 +107,7 @@ class Document:
         try:
             return self._parser.counted(text, reused, most)[0]
         except UnparsableError:
-            _ = self.original.tree  # raises it, too, if the fills are not to blame
+            _ = self.original.unfilled.tree  # raises it, too, if the fills are not to blame
             return None
 
     @property
@@ -116,7 +116,7 @@ class Document:
 
     def _edited(self, fills: Sequence[bytes]) -> Tree:
         """The base tree, edited as if the fills were in its gaps."""
-        tree, above = self._base_tree or self.original.tree, b""
+        tree, above = self._base_tree or self.original.unfilled.tree, b""
         for piece, old, new in zip(self._pieces, self._base, fills, strict=False):
             above += piece
             tree = edited(tree, above, old, new) if old != new else tree

@@ -19,7 +19,7 @@ from lacuna_model.syntax.broken import (
     is_cut_off,
     is_laid_out,
 )
-from lacuna_model.syntax.completions import completions, unseen
+from lacuna_model.syntax.completions import completions
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.literals import TAG_REACH, scan_tags
 from lacuna_model.syntax.sides import line_of
@@ -61,7 +61,9 @@ class Judge:
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
         self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)
-        self._closings = Closings(self._document)
+        sides = self._document.sides()
+        self._guesses, self._ends_inside = completions(sides), bool(sides.right.inside)
+        self._closers = _closers(language.lexicon)
         self._is_as_good: Callable[[bytes], bool] | None = None  # what is asked of a text that is broken
         if in_line and not strict and is_cut_off(text, gap, language.lexicon):  # its blocks are not the line's to end
             self._has_decided = True
@@ -103,6 +105,12 @@ class Judge:
         """The shortest fill with which the whole text is valid, whatever is asked of fills; None if none is found."""
         return self._search(b"")
 
+    def _closings(self, beginning: bytes) -> Iterator[bytes]:
+        """Texts to put behind the beginning of a fill."""
+        if self._ends_inside:
+            yield b""
+        yield from self._guesses(beginning)
+
     def _proof(self, beginning: bytes) -> bytes | None:
         if beginning not in self._proofs:
             self._proofs[beginning] = self._search(beginning)
@@ -113,7 +121,7 @@ class Judge:
         if beginning and self._checks(beginning):
             return b""
         until = work.mark(seconds)
-        for closing in self._closings.of(beginning):
+        for closing in self._closings(beginning):
             if self._in_line and b"\n" in (closing := closing.lstrip(b"\n")):
                 continue
             if self._checks(beginning + closing):
@@ -131,9 +139,9 @@ class Judge:
             return b""
         if not fill.strip():
             return None
-        until, pattern = work.mark(RULED_SECONDS), self._closings.pattern
-        for closing in self._closings.of(fill):
-            if closing and pattern.fullmatch(closing) and self._checks(fill + closing):
+        until = work.mark(RULED_SECONDS)
+        for closing in self._closings(fill):
+            if closing and self._closers.fullmatch(closing) and self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 break
@@ -185,26 +193,7 @@ class Judge:
         self._valid.clear()
 
 
-class Closings:
-    """The closings of the fills of a document's only gap."""
-
-    def __init__(self, document: Document) -> None:
-        sides = document.sides()
-        self._ends_inside = bool(sides.right.inside)
-        self._guesses = completions(sides)
-        self.pattern = _pattern(document.language.lexicon)
-
-    def of(self, text: bytes) -> Iterator[bytes]:
-        """Yield closings of the beginning of a fill."""
-        return unseen(self._of(text), set())
-
-    def _of(self, text: bytes) -> Iterator[bytes]:
-        if self._ends_inside:
-            yield b""
-        yield from self._guesses(text)
-
-
-def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
+def _closers(lexicon: Lexicon) -> re.Pattern[bytes]:
     """The pattern of closings that only close."""
     words = [rb"\b%s\b" % re.escape(closer) for _, closer, _ in lexicon.blocks]
     marks = [re.escape(closer) for _, closer in (*lexicon.block_comment, *lexicon.raw)]

@@ -15,8 +15,7 @@ from tree_sitter import Node, Query, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Rules, kinds
 from lacuna_model.languages.parsing import captured
-from lacuna_model.syntax.faults import Fault, FilledTree, Splice, carried_over, tree_faults, united
-from lacuna_model.syntax.original import Original
+from lacuna_model.syntax.faults import Fault, FilledTree, Original, Splice, carried_over, tree_faults, united
 from lacuna_model.syntax.repeated import MAX_OCCURRENCES, Repeated, faults_of
 
 Spans = Sequence[tuple[int, int]]
@@ -54,7 +53,9 @@ class Placement:
         found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
         if found:
             if self._standing is None:
-                apart = self._lasting(original.without_lines) if original.tree.root_node.has_error else frozenset()
+                apart = (
+                    self._lasting(original.without_lines) if original.unfilled.tree.root_node.has_error else frozenset()
+                )
                 self._standing = self._lasting(original.unfilled) | carried_over(apart, original.lines_put_back)
             gaps = original.unfilled.spans
             splices = [Splice(*old, new[1] - new[0]) for old, new in zip(gaps, own.spans, strict=True)]

@@ -50,7 +50,8 @@ class Scan:
     before the first of these closers and after each, the column of the first line in none of the text's own brackets.
     ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no space (empty at the
     start of a line), ``head`` the first word of the line outside parentheses. ``body_due`` is the indentation of a
-    header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended in a string. ``column`` is the column of the current line, ``fresh`` is true while it is blank. Nothing changes it
+    header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended in a string.
+    ``column`` is the column of the current line, ``fresh`` is true while it is blank. Nothing changes a scan
     once it is returned.
     """
 
