@@ -1,7 +1,7 @@
 """Blocks that are columns: the lines that must be written so that the suffix of a gap is in open blocks."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 REACH = 4000
@@ -12,8 +12,15 @@ CLAUSES = {
     b"finally": b"try:",
     b"case": b"match x:",
 }
-TAKES_ELSE = frozenset({b"if", b"elif", b"for", b"while", b"try", b"except"})
-TAKES_EXCEPT = frozenset({b"try", b"except"})
+# What heads the block that a clause continues.
+_HANDLED = (b"try", b"except")
+CONTINUED = {
+    b"else": (b"if", b"elif", b"for", b"while", *_HANDLED),
+    b"except": _HANDLED,
+    b"finally": _HANDLED,
+    b"case": (b"match",),
+}
+SCOPES = (b"class", b"def", b"async")
 
 
 class StatementLine(NamedTuple):
@@ -101,28 +108,29 @@ def lay_lines(
     column, ``unit`` the width of an indentation.
     """
     column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
-    columns = [line.column for line in opened]
-    heads = {line.column: line.word for line in opened[:-1]}
+    blocks = {opened[-1].column: b"", **{line.column: line.word for line in opened[:-1]}}  # the word that heads each
     lines: list[tuple[int, bytes]] = []
+
+    def write(column: int, text: bytes, word: bytes) -> None:
+        lines.append((column, text))
+        for inner in [known for known in blocks if known > column]:
+            del blocks[inner]
+        blocks[column] = word
+
     for open_try in reversed([line for line in opened[:-1] if line.word == b"try"]):
         follower = next((line for line in coming if line.column <= open_try.column), None)
         if follower is None or follower.column < open_try.column or follower.word not in (b"except", b"finally"):
-            lines.append((open_try.column, b"finally: pass"))
-            columns = [known for known in columns if known <= open_try.column]
-            heads = {known: word for known, word in heads.items() if known < open_try.column}
-    targets = [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]
-    for target in targets:
-        if target.column not in columns and target.column > 0:
-            parent = max((known for known in columns if known < target.column), default=0)
-            head = needs.block if _in_function(heads, parent) else needs.top_level
-            lines.append((parent, head))
-            columns = [known for known in columns if known <= parent] + [target.column]
-            heads = {known: word for known, word in heads.items() if known < parent} | {parent: head.split(b" ")[0]}
-        if target.word in CLAUSES and not _continues(heads.get(target.column), target.word):
-            lines.append((target.column, CLAUSES[target.word]))
-            columns = [known for known in columns if known <= target.column] + [target.column + unit]
-            heads = {known: word for known, word in heads.items() if known < target.column}
-            heads[target.column] = CLAUSES[target.word].rstrip(b":")
+            write(open_try.column, b"finally: pass", b"")
+    for target in [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]:
+        if target.column not in blocks and target.column > 0:
+            parent = max((known for known in blocks if known < target.column), default=0)
+            head = needs.block if _in_function(blocks, parent) else needs.top_level
+            write(parent, head, head.split(b" ")[0])
+            blocks[target.column] = b""
+        if target.word in CLAUSES and blocks.get(target.column) not in CONTINUED.get(target.word, CONTINUED[b"else"]):
+            head = CLAUSES[target.word]
+            write(target.column, head, head.rstrip(b":"))
+            blocks[target.column + unit] = b""
     return ColumnLayout(tuple(lines), column)
 
 
@@ -142,26 +150,7 @@ def _statement_column(
     return following.column
 
 
-def _in_function(heads: Mapping[int, bytes], column: int) -> bool:
-    """Whether a line of this column is in a function, or may be, given the heads of the open blocks."""
-    scopes = [word for place, word in sorted(heads.items()) if place < column and word in (b"class", b"def", b"async")]
+def _in_function(blocks: Mapping[int, bytes], column: int) -> bool:
+    """Whether a line of this column is in a function, or may be, given the words that head the open blocks."""
+    scopes = [word for place, word in sorted(blocks.items()) if place < column and word in SCOPES]
     return column > 0 and scopes[-1:] != [b"class"]
-
-
-def _continues(head: bytes | None, clause: bytes) -> bool:
-    if head is None:
-        return False
-    if clause in (b"except", b"finally"):
-        return head in TAKES_EXCEPT
-    return head == b"match" if clause == b"case" else head in TAKES_ELSE
-
-
-def render(layout: ColumnLayout, newline: bytes, mark: bytes) -> bytes:
-    """The text of a layout up to where its statement begins; ``mark`` is the character that indents."""
-    return b"".join(_rendered(layout, newline, mark))
-
-
-def _rendered(layout: ColumnLayout, newline: bytes, mark: bytes) -> Iterator[bytes]:
-    for column, header in layout.lines:
-        yield newline + mark * column + header
-    yield newline + mark * layout.column

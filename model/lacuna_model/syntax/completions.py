@@ -11,7 +11,7 @@ from itertools import islice, product, tee
 from operator import itemgetter
 from typing import Any
 
-from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines, render
+from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines
 from lacuna_model.syntax.literals import Completions, Tags
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
 from lacuna_model.syntax.sides import BINARY, OpenBrackets, RightSide, Sides
@@ -179,7 +179,8 @@ class ColumnLines:
         layout = lay_lines(
             opened, right.coming, header=right.header, unit=operands.unit, floor=floor, needs=needs or right.needs
         )
-        lead = render(layout, operands.newline, operands.mark)
+        lines = (*layout.lines, (layout.column, b""))
+        lead = b"".join(operands.newline + operands.mark * column + head for column, head in lines)
         first = layout.lines[0][0] if layout.lines else layout.column
         if first >= written >= 0:
             lead = lead.removeprefix(operands.newline)[written:]
