@@ -5,16 +5,15 @@ they may end the statement and begin another one on a new line. All are verified
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import islice, product, tee
+from itertools import product, tee
 from operator import itemgetter
-from typing import Any
 
 from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines
 from lacuna_model.syntax.literals import Completions, Tags
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
-from lacuna_model.syntax.sides import BINARY, OpenBrackets, RightSide, Sides
+from lacuna_model.syntax.sides import BINARY, Brackets, RightSide, Sides
 from lacuna_model.text.lines import finish_character, indentation
 
 WANTS_OPERAND = frozenset(
@@ -101,7 +100,7 @@ DEFINITION = Needs(b"def x():", b"def x():")
 class ColumnLines:
     """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
 
-    def __init__(self, sides: Sides, target: OpenBrackets, operands: Operands) -> None:
+    def __init__(self, sides: Sides, target: Brackets, operands: Operands) -> None:
         self._right, self._lexicon, self._target = sides.right, sides.right.lexicon, target
         self._operands = operands
 
@@ -112,7 +111,7 @@ class ColumnLines:
             return
         kept = _kept(state, self._target)
         closers = b"".join(reversed(state.closers[kept:]))
-        opened = [bracket.closer for bracket in self._target.stack[kept:]]
+        opened = [bracket.closer for bracket in self._target[kept:]]
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
         if right.margin and not opened:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
@@ -191,9 +190,9 @@ class ColumnLines:
         return lead
 
 
-def _kept(state: Scan, target: OpenBrackets) -> int:
+def _kept(state: Scan, target: Brackets) -> int:
     """The number of brackets that stay open around a new statement, none of them a parenthesis."""
-    kept = shared(state.stack, target.stack)
+    kept = shared(state.stack, target)
     while kept and state.stack[kept - 1].closer in (b")", b"]"):
         kept -= 1
     return kept
@@ -248,7 +247,7 @@ PROSE_BONUS = 7.5
 
 Ranked = tuple[float, bytes]
 Source = Callable[[], list[Ranked]]
-Complete = Callable[..., Iterator[Ranked]]
+Complete = Callable[[Scan, bytes], Iterator[Ranked]]
 
 
 class Closer:
@@ -267,13 +266,6 @@ class Closer:
         if self._lexicon.line_comment and not self._right.blank:
             self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._scanned: dict[bytes, Scan] = {}
-
-    def _scan(self, fill: bytes) -> Scan:
-        """The state after the beginning of a fill, cached because few beginnings are asked for often."""
-        if fill not in self._scanned:
-            self._scanned[fill] = scan(fill, self._lexicon, self._sides.left)
-        return self._scanned[fill]
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Yield texts to put after the beginning of a fill, likeliest first, without duplicates.
@@ -284,10 +276,13 @@ class Closer:
         return found
 
     def _find(self, fill: bytes) -> Iterator[bytes]:
-        character = finish_character(fill)
-        state = self._scan(fill + character)
-        for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
-            yield character + text
+        character, seen = finish_character(fill), set[bytes]()
+        for text in _in_order(self._sources(scan(fill + character, self._lexicon, self._sides.left), fill)):
+            if text not in seen:
+                seen.add(text)
+                yield character + text
+            if len(seen) == LIMIT:
+                return
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
@@ -296,20 +291,20 @@ class Closer:
         for end_rank, end in self._ends:
             sides = self._sides.below if end else self._sides
             for place, target in enumerate(sides.targets):
-                rank, given = end_rank + place, (sides, target, state, fill)
-                sources.append((rank - 1.0, partial(_ended, self._in_line, end, rank, *given)))
+                rank, in_line = end_rank + place, partial(self._in_line, sides, target)
+                sources.append((rank - 1.0, partial(_ended, in_line, end, rank, state, fill)))
                 if self._lexicon.columns:
-                    rank += lines_rank
-                    sources.append((rank - 0.5, partial(_ended, self._on_lines, end, rank, *given)))
+                    rank, on_lines = rank + lines_rank, ColumnLines(sides, target, self._operands)
+                    sources.append((rank - 0.5, partial(_ended, on_lines.over, end, rank, state, fill)))
         return sorted(sources, key=itemgetter(0))
 
-    def _in_line(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+    def _in_line(self, sides: Sides, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
         """Completions that continue in the line after the gap, and leave the brackets of a target open."""
         inside = sides.right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
-        kept = shared(state.stack, target.stack)
-        openings = sides.right.openings([bracket.closer for bracket in target.stack[kept:]], outside=not kept)
+        kept = shared(state.stack, target)
+        openings = sides.right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
         ends_header = state.header_open and not sides.right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
@@ -331,9 +326,6 @@ class Closer:
         elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
         return {closers: 0.0, ended: 1.0, **elements}
 
-    def _on_lines(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
-        return ColumnLines(sides, target, self._operands).over(state, fill)
-
     def _closing(self, brackets: Sequence[Bracket]) -> bytes:
         """The closers of brackets, given outermost first, each with the text that must follow the block of its word."""
         closers = []
@@ -352,9 +344,9 @@ def completions(sides: Sides) -> Completions:
     return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
 
 
-def _ended(complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+def _ended(complete: Complete, end: bytes, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
     """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
-    return [(rank + own, text + end) for own, text in complete(*given)]
+    return [(rank + own, text + end) for own, text in complete(state, fill)]
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
@@ -365,11 +357,3 @@ def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
         yield from (text for _, text in waiting[:ready])
         waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
     yield from (text for _, text in waiting)
-
-
-def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
-    """Yield the texts that are not in ``seen``, and add them to it."""
-    for text in texts:
-        if text not in seen:
-            seen.add(text)
-            yield text

@@ -43,7 +43,6 @@ class RightSide:
         window = text[: stop.start() if stop else BEHIND]
         self.lexicon, self.text = lexicon, text
         self.rest = text.split(b"\n", 1)[0]
-        self._openings: dict[tuple[tuple[bytes, ...], bool], list[bytes]] = {}
         self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
         self._start = start = string_end(window, self.inside) or 0 if self.inside else 0
         near = scan(window[start:], lexicon, Scan(column=UNKNOWN))
@@ -57,11 +56,6 @@ class RightSide:
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.coming = coming_lines(after_statement)
         self.needs = needs(window)
-
-    @cached_property
-    def below(self) -> "RightSide":
-        """The same side without the rest of the line."""
-        return RightSide(self.text[len(self.rest) :], self.lexicon)
 
     @property
     def statement(self) -> bool:
@@ -84,20 +78,14 @@ class RightSide:
     def openings(self, closers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """Return the openers of the brackets and the quote that the suffix closes, with texts that may precede them.
 
-        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first. The result is
-        cached.
+        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first.
         """
-        key = tuple(closers), outside
-        if key not in self._openings:
-            self._openings[key] = self._find_openings(*key)
-        return self._openings[key]
-
-    def _find_openings(self, closers: Sequence[bytes], outside: bool) -> list[bytes]:
         lexicon = self.lexicon
         words = {closer: head + b"\n" for _, closer, head in reversed(lexicon.blocks)}
         parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
         parts = [lexicon.operand + part if part == b"(" else part for part in parts]
-        goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues
+        continuing = CONTINUES_IN_BRACKETS if lexicon.columns else CONTINUES  # where a line break means nothing
+        goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or continuing.match(self.text)
         end = lexicon.operand if closers and not self.inside and goes_on else b""
         end += lexicon.opener_of(self.inside)
         if self.blank and not end and parts:
@@ -110,11 +98,6 @@ class RightSide:
         heads = dict.fromkeys((*lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
         before, after = b"".join(parts[: headed[-1]]), b"".join(parts[headed[-1] :])
         return [before + head + after + end for head in heads]
-
-    @cached_property
-    def _continues(self) -> bool:
-        """Whether the suffix continues an expression, where a line break means nothing."""
-        return bool((CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES).match(self.text))
 
 
 @lru_cache(maxsize=MAX_KEPT)
@@ -142,13 +125,7 @@ def line_of(text: bytes, start: int, end: int) -> GapLine:
 # Bytes that are scanned token by token; in text further away only brackets are counted.
 WINDOW = 6000
 MAX_BRACKETS = 500  # brackets on one side of a gap; real files have up to 40
-
-
-class OpenBrackets(NamedTuple):
-    """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
-
-    stack: tuple[Bracket, ...] = ()
-    kept: int = 0
+Brackets = tuple[Bracket, ...]
 
 
 class Sides:
@@ -158,8 +135,8 @@ class Sides:
         self.text, self.left, self.right = text, left, right
 
     @cached_property
-    def targets(self) -> Sequence[OpenBrackets]:
-        """The brackets that the gap may leave open, the likeliest first.
+    def targets(self) -> Sequence[Brackets]:
+        """The brackets that the gap may leave open, outermost first; the likeliest come first.
 
         All closers have their openers then; or the first one, at the beginning of a line, belongs to the bracket of its
         kind in the same column. Where the text after the gap goes on too far, it may close all.
@@ -167,25 +144,20 @@ class Sides:
         stack, lacking = self.left.stack, self.right.unmatched
         wanted = lacking[::-1]
         kept = shared(stack, wanted)
-        found = [OpenBrackets((*stack[:kept], *wanted[kept:]), kept)]
+        found = [(*stack[:kept], *wanted[kept:])]
         if not self.right.whole:
-            found.insert(0, OpenBrackets(stack, len(stack)))
+            found.insert(0, stack)
         if lacking and lacking[0].leads:
             first = lacking[0].closer, lacking[0].column
             alike = (end for end in range(len(stack), 0, -1) if (stack[end - 1].closer, stack[end - 1].column) == first)
             if end := next(alike, 0):
-                found.insert(0 if lacking[0].column else 1, OpenBrackets(stack[:end], end))
+                found.insert(0 if lacking[0].column else 1, stack[:end])
         return list(dict.fromkeys(found))
-
-    @property
-    def target(self) -> OpenBrackets:
-        """The brackets that the gap most likely leaves open."""
-        return self.targets[0]
 
     @cached_property
     def below(self) -> "Sides":
         """The sides without the rest of the line after the gap."""
-        return Sides(self.text, self.left, self.right.below)
+        return Sides(self.text, self.left, RightSide(self.right.text[len(self.right.rest) :], self.right.lexicon))
 
 
 def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
