@@ -5,13 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 REACH = 4000
-CLAUSES = {
-    b"elif": b"if x:",
-    b"else": b"if x:",
-    b"except": b"try:",
-    b"finally": b"try:",
-    b"case": b"match x:",
-}
+CLAUSES = {b"elif": b"if x:", b"else": b"if x:", b"except": b"try:", b"finally": b"try:", b"case": b"match x:"}
 # What heads the block that a clause continues.
 _HANDLED = (b"try", b"except")
 CONTINUED = {

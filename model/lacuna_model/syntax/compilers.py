@@ -27,17 +27,7 @@ COMPILED_NS, PARSED_NS = 270, 400  # of work, for each byte
 MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
-LINES = (
-    b"pass",
-    b"if x:",
-    b"try:",
-    b"except:",
-    b"except: pass",
-    b"finally: pass",
-    b"else:",
-    b"case _:",
-    b"x,",
-)
+LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()

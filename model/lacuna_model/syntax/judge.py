@@ -42,14 +42,7 @@ class Judge:
     """
 
     def __init__(
-        self,
-        text: bytes,
-        gap: Gap,
-        language: Language,
-        clock: Clock,
-        *,
-        in_line: bool,
-        strict: bool = False,
+        self, text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool, strict: bool = False
     ) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
         self._in_line, self._strict = in_line, strict

@@ -6,7 +6,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import NamedTuple
 
-from tree_sitter import Node, Tree
+from tree_sitter import Node
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
@@ -152,15 +152,11 @@ class ParseTable(GrammarTables):
 
     def past_hidden(self, stacks: Iterable[Stack], *, ends_line: bool = True) -> list[Stack]:
         """Return the stacks after one more hidden terminal, which may be the end of a line if it ``ends_line``."""
-        return _distinct(after for stack in stacks for after in self._hidden(stack, ends_line=ends_line))
+        following = ((stack, hidden) for stack in stacks for hidden in self._hidden_in(stack[-1], ends_line=ends_line))
+        return _distinct(after for stack, hidden in following for after in self.shift(stack, hidden))
 
-    def _hidden(self, stack: Stack, *, ends_line: bool) -> Iterator[Stack]:
-        """The stacks after each hidden terminal that is allowed next."""
-        allowed = self.hidden_in(stack[-1], ends_line=ends_line)
-        return (after for hidden in allowed for after in self.shift(stack, hidden))
-
-    def hidden_in(self, state: int, *, ends_line: bool = True) -> list[int]:
-        """Return the hidden terminals that are allowed in a state."""
+    def _hidden_in(self, state: int, *, ends_line: bool) -> list[int]:
+        """The hidden terminals that are allowed in a state."""
         found = self._hidden_known.get((state, ends_line))
         if found is None:
             does, ends = self._does[state], self._line_ends
@@ -224,7 +220,8 @@ class Prefix:
         self._table = table
         name = language.grammar().id_for_node_kind("identifier", True)
         self._names = ((name,),) if name is not None else ()
-        self._reparser = Reparser(language)
+        self._parser, self._text = language.parser(), b""
+        self._tree = self._parser.parse(b"")
         self._read = [Read(0, [START])]
 
     def read(self, text: bytes) -> list[Read]:
@@ -232,7 +229,11 @@ class Prefix:
 
         Raises UnparsableError where too much is open.
         """
-        root, same = self._reparser.parse(text).root_node, self._reparser.same
+        old, same = self._text, num_common(self._text, text)
+        if text != old:
+            known = edited(self._tree, text[:same], old[same:], text[same:])
+            self._text, self._tree = text, self._parser.parse(text, known)
+        root = self._tree.root_node
         while len(self._read) > 1 and (self._read[-1].end >= same or _is_inside_leaf(root, self._read[-1].end)):
             self._read.pop()
         begin, waiting = self._read[-1].end, [root]
@@ -267,23 +268,3 @@ def _is_inside_leaf(root: Node, offset: int) -> bool:
     """Whether an offset is inside a leaf."""
     node = root.descendant_for_byte_range(max(offset - 1, 0), offset + 1)
     return node is not None and not node.child_count and node.start_byte < offset < node.end_byte
-
-
-class Reparser:
-    """Parses one text after another; ``same`` is how many bytes the last text had in common with the one before."""
-
-    def __init__(self, language: Language) -> None:
-        self._parser = language.parser()
-        self._text = b""
-        self._tree = self._parser.parse(b"")
-        self.same = 0
-
-    def parse(self, text: bytes) -> Tree:
-        """Return the tree of a text."""
-        if text == self._text:
-            self.same = len(text)
-            return self._tree
-        old, self.same = self._text, num_common(self._text, text)
-        known = edited(self._tree, text[: self.same], old[self.same :], text[self.same :])
-        self._text, self._tree = text, self._parser.parse(text, known)
-        return self._tree
