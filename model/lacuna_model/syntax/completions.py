@@ -11,9 +11,8 @@ from itertools import product, tee
 from operator import itemgetter
 
 from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines
-from lacuna_model.syntax.literals import Completions, Tags
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
-from lacuna_model.syntax.sides import BINARY, Brackets, RightSide, Sides
+from lacuna_model.syntax.sides import BINARY, Brackets, Completions, RightSide, Sides, Tags
 from lacuna_model.text.lines import finish_character, indentation
 
 WANTS_OPERAND = frozenset(

@@ -22,9 +22,8 @@ from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.reasons import no_fill
 from lacuna_model.syntax.region import RegionRules, in_line
-from lacuna_model.syntax.stand_ins import Others, one_side
+from lacuna_model.syntax.stand_ins import Others, no_fill, one_side
 
 MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.syntax.literals import Tags, scan_tags
+from lacuna_model.syntax.sides import Tags, scan_tags
 
 from .drive import first_fill, require
 
