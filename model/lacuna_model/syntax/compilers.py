@@ -116,10 +116,8 @@ def line_of_error(text: bytes) -> int | None:
     work.spend(len(text) * COMPILED_NS)
     try:
         compiled(text)
-    except SyntaxError as error:
-        return error.lineno or 1
-    except ValueError:  # null bytes
-        return text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1
+    except (SyntaxError, ValueError) as error:  # the latter for null bytes
+        return getattr(error, "lineno", None) or 1
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None

@@ -204,7 +204,8 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
         return openings
     opening = operand + b"(" if closers == [b")"] else openings[0] if openings != [b""] else b""
     if right.header:
-        return _header_heads(right.rest, opening, operand)
+        head = opening or (operand if right.rest.lstrip()[:1] in (b":", b"(") else b"")
+        return [b"if " + head, b"for x in ", b"def "]
     if opening:
         return [*openings, operand + b" = " + opening]
     if BINARY.match(right.rest):
@@ -214,25 +215,6 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     if right.rest[:1].isspace():
         return [operand + b" =", operand, b"from " + operand, operand + b"."]
     return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
-
-
-def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
-    """Beginnings of a header that the rest of the line may complete, likeliest first."""
-    word = rest.lstrip()
-    if word.startswith(b":"):
-        return [b"if " + operand, b"else", b"try"]
-    if opening:
-        return [b"def " + opening, b"if " + opening, b"for x in " + opening, b"class " + opening]
-    if word.startswith((b"in ", b"in(")):
-        return [b"for " + operand + b" "[len(rest) - len(word) :]]
-    if word.startswith((b"as ", b"->")):
-        return [b"with " + operand, b"def " + operand + b"()"]
-    if word.startswith(b"("):
-        return [b"def " + operand, b"if " + operand, b"class " + operand]
-    space = b"" if rest[:1].isspace() else b" "
-    if BINARY.match(rest):
-        return [b"if " + operand]
-    return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
 
 
 LIMIT = 96  # completions of one beginning

@@ -1,8 +1,7 @@
 """The errors of a tree and of the indentation of a Python text; those of a text with gaps, and which of them may stay.
 
 The grammar does not check three rules of indentation: the statements of a block share one column, that column is
-deeper than the block's header, and a block is not empty. Columns follow the CPython tokenizer: a tab reaches to the
-next multiple of eight, and the order of two lines must not depend on that width.
+deeper than the block's header, and a block is not empty. A tab reaches to the next multiple of eight.
 """
 
 import math
@@ -106,24 +105,12 @@ def _images(position: int, splices: Sequence[Splice]) -> list[int]:
     return images or [position + shift]
 
 
-TAB_WIDTH = 8
 CLAUSES = kinds("elif_clause else_clause except_clause except_group_clause finally_clause")
 # Nodes that may hold a block; no other node of a complete tree does.
 HOLDERS = CLAUSES | kinds(
     "block case_clause class_definition decorated_definition for_statement function_definition if_statement "
     "match_statement try_statement while_statement with_statement ERROR"
 )
-
-
-class Column(NamedTuple):
-    """The column of a line's first character with tabs of eight and with tabs of one."""
-
-    wide: int
-    narrow: int
-
-    def deeper(self, other: "Column") -> bool:
-        """Whether this column is to the right of the other, whatever the width of a tab."""
-        return self.wide > other.wide and self.narrow > other.narrow
 
 
 def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
@@ -179,16 +166,15 @@ def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterato
     if block.type == "block" and all(child.is_extra for child in block.named_children):
         yield Fault("INDENT", block.start_byte, block.end_byte)
         return
-    column = Column(0, 0) if block.type == "module" else _column(block.start_byte, text)
+    column = 0 if block.type == "module" else _column(block.start_byte, text)
     if column is None:  # the block follows its header on the same line
         yield from _inline_faults(children)
         return
     header = block.parent
-    if header is not None and block.type == "block":
-        floor = _line_column(header.start_byte, text)
-        if not column.deeper(floor):
-            yield Fault("INDENT", block.start_byte, block.start_byte)
-    yield from _misplaced((child for child in children if _is_statement(child)), column, text)
+    if header is not None and block.type == "block" and column <= _line_column(header.start_byte, text):
+        yield Fault("INDENT", block.start_byte, block.start_byte)
+    statements = (child for child in children if child.is_named and not child.is_extra and not child.is_error)
+    yield from _misplaced(statements, column, text)
 
 
 def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
@@ -198,33 +184,28 @@ def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
             yield Fault("INDENT", child.start_byte, child.start_byte)
 
 
-def _misplaced(nodes: Iterable[Node], column: Column, text: bytes) -> Iterator[Fault]:
+def _misplaced(nodes: Iterable[Node], column: int, text: bytes) -> Iterator[Fault]:
     """A fault for each node that begins its line in another column."""
     for node in nodes:
         if _column(node.start_byte, text) not in (None, column):
             yield Fault("INDENT", node.start_byte, node.start_byte)
 
 
-def _is_statement(node: Node) -> bool:
-    return node.is_named and not node.is_extra and not node.is_error
-
-
-def _column(offset: int, text: bytes) -> Column | None:
+def _column(offset: int, text: bytes) -> int | None:
     """The column of the code at an offset, None unless it is the first on its line."""
     lead = text[text.rfind(b"\n", 0, offset) + 1 : offset]
     return _measure(lead) if not lead.strip(b" \t\f\r\xef\xbb\xbf") else None
 
 
-def _line_column(offset: int, text: bytes) -> Column:
+def _line_column(offset: int, text: bytes) -> int:
     """The column of the first code on the line that holds an offset."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
     return _measure(indentation(line, b" \t\f\r"))
 
 
-def _measure(lead: bytes) -> Column:
+def _measure(lead: bytes) -> int:
     blank = lead.removeprefix(b"\xef\xbb\xbf")
-    blank = blank[blank.rfind(b"\f") + 1 :].replace(b"\r", b"")
-    return Column(len(blank.expandtabs(TAB_WIDTH)), len(blank))
+    return len(blank[blank.rfind(b"\f") + 1 :].replace(b"\r", b"").expandtabs())
 
 
 MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")

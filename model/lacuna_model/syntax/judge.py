@@ -6,7 +6,7 @@ many errors as a neutral fill leaves. Where no beginning can be proved, nothing 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -59,8 +59,7 @@ def is_laid_out(line: GapLine, fill: bytes, lexicon: Lexicon) -> bool:
     if inside and inside in fill and scan(fill, lexicon, Scan(inside=inside)).inside:
         return False
     own, column = scan(fill + line.tail, lexicon, Scan(inside=inside)), column_of(line.head + fill + line.tail)
-    is_whole = column > 0 and not line.head.strip()  # at the edge, the fill may lack its indentation
-    if own.unmatched and is_whole:
+    if own.unmatched and column > 0 and not line.head.strip():  # at the edge, the fill may lack its indentation
         behind = own.unmatched[fill.lstrip()[:1] == b"}" :]
         ends_block = bool(behind) and behind[0].closer == b"}"
         if ends_block or _innermost(line.above[-FAR:], lexicon) > column:
@@ -98,12 +97,8 @@ class _Errors(NamedTuple):
 
     def exceed(self, other: "_Errors") -> bool:
         """Whether some kind of error is more frequent than in another text."""
-        return (
-            self.faults > other.faults
-            or self.brackets > other.brackets
-            or self.unclosed > other.unclosed
-            or self.inside not in (b"", other.inside)
-        )
+        more = self.faults > other.faults or self.brackets > other.brackets or self.unclosed > other.unclosed
+        return more or self.inside not in (b"", other.inside)
 
 
 class _Counts:
@@ -123,15 +118,13 @@ class _Counts:
         """The tree of the text with an empty gap."""
         return self._parser.parse(self._front + self._rear)
 
-    def _faults(self, fill: bytes) -> int:
-        text = self._front + fill + self._rear
-        known = edited(self._base, self._front, b"", fill) if len(text) > LARGE else None
-        return len(all_faults(self._parser.parse(text, known), text, self._language))
-
     def of(self, fill: bytes) -> _Errors:
         """All errors of the text with a fill."""
+        text = self._front + fill + self._rear
+        known = edited(self._base, self._front, b"", fill) if len(text) > LARGE else None
+        faults = all_faults(self._parser.parse(text, known), text, self._language)
         state = scan(fill + self._rear[:NEAR], self._language.lexicon, self._left)
-        return _Errors(self._faults(fill), len(state.stack) + len(state.unmatched), state.unclosed, state.inside)
+        return _Errors(len(faults), len(state.stack) + len(state.unmatched), state.unclosed, state.inside)
 
 
 def is_cut_off(text: bytes, gap: Gap, lexicon: Lexicon) -> bool:
@@ -242,8 +235,7 @@ class Judge:
             self._count(reads=True)
 
     def _count(self, *, reads: bool) -> None:
-        given = self._text, self._gap, self._language, self._clock
-        self._is_as_good = as_good_as_neutral(*given, reads=reads)
+        self._is_as_good = as_good_as_neutral(self._text, self._gap, self._language, self._clock, reads=reads)
         self._forget()
 
     def holds(self, fill: bytes) -> bool:
@@ -292,11 +284,16 @@ class Judge:
         """The first closing that is valid, of those that are tried; nothing comes first."""
         if beginning and self._checks(beginning):
             return b""
+        closings = self._closings(beginning)
+        if self._in_line:
+            closings = (one.lstrip(b"\n") for one in closings if b"\n" not in one.lstrip(b"\n"))
+        return self._first(beginning, closings, seconds)
+
+    def _first(self, fill: bytes, closings: Iterable[bytes], seconds: float) -> bytes | None:
+        """The first of some closings with which a fill is valid; None where so much work finds none."""
         until = work.mark(seconds)
-        for closing in self._closings(beginning):
-            if self._in_line and b"\n" in (closing := closing.lstrip(b"\n")):
-                continue
-            if self._checks(beginning + closing):
+        for closing in closings:
+            if self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 return None
@@ -311,13 +308,8 @@ class Judge:
             return b""
         if not fill.strip():
             return None
-        until = work.mark(RULED_SECONDS)
-        for closing in self._closings(fill):
-            if closing and self._closers.fullmatch(closing) and self._checks(fill + closing):
-                return closing
-            if work.reached(until) or self._clock.over:
-                break
-        return None
+        due = (one for one in self._closings(fill) if one and self._closers.fullmatch(one))
+        return self._first(fill, due, RULED_SECONDS)
 
     @property
     def is_broken(self) -> bool:

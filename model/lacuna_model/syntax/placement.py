@@ -144,11 +144,6 @@ class Repeated:
         return node
 
 
-def faults_of(repeated: Sequence[Declared]) -> frozenset[Fault]:
-    """Declarations as faults."""
-    return frozenset(Fault("TWICE", one.name.start_byte, one.name.end_byte) for one in repeated)
-
-
 def _leads(child: Node, parent: Node, fields: str) -> bool:
     """Whether a child is in the first of some fields that its parent has."""
     if fields in ("", "*"):
@@ -226,10 +221,6 @@ class Placement:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
         return fault.kind.partition(":")[0] in self._rules.firm
 
-    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
-        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
-        return frozenset(self._strays(tree, spans))
-
     def _lasting(self, original: FilledTree) -> frozenset[Fault]:
         """The faults of a text with gaps that the gaps do not cause.
 
@@ -249,8 +240,9 @@ class Placement:
         firm = {fault for fault in found if self._is_firm(fault) and _beside(fault, gaps, 0)}
         return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
 
-    def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
-        query = _query(self._language)
+    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
+        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
+        query, found = _query(self._language), set[Fault]()
         judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
             for name, nodes in captured(query, tree.root_node, max(start - 1, 0), stop + 1).items():
@@ -262,7 +254,8 @@ class Placement:
                 for node in new:
                     if not predicate(node):
                         work.check()  # the parent that a fault names is looked for from the root
-                        yield _fault(name, node, child)
+                        found.add(_fault(name, node, child))
+        return frozenset(found)
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
         """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
@@ -270,7 +263,8 @@ class Placement:
         for begin, stop in spans:
             for word in self._rules.words.finditer(text, begin, stop):
                 node = tree.root_node.descendant_for_byte_range(*word.span())
-                if node is not None and _is_name(node, word) and not self._quoted(node):
+                is_name = node is not None and node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
+                if is_name and (node.parent is None or node.parent.type not in self._rules.quoting):
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
 
@@ -278,22 +272,18 @@ class Placement:
         """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
-    def _declared(self, filled: FilledTree) -> frozenset[Fault]:
-        """The names that are declared in fills and somewhere else as well."""
-        finder = _repeated(self._language)
-        return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
-
     def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
         """The names that fills declare a second time; names that were declared twice before may be so again."""
-        found = self._declared(own)
-        names = {own.text[fault.start : fault.end] for fault in found}
-        uses = [use.span() for name in names for use in re.finditer(re.escape(name), original.text)]
-        before = self._declared(original._replace(spans=uses[:MAX_OCCURRENCES]))
-        twice = {original.text[fault.start : fault.end] for fault in before}
-        return frozenset(fault for fault in found if own.text[fault.start : fault.end] not in twice)
-
-    def _quoted(self, node: Node) -> bool:
-        return node.parent is not None and node.parent.type in self._rules.quoting
+        finder = _repeated(self._language)
+        found = [one.name for one in finder.repeated(*own)] if finder is not None else []
+        if finder is None or not found:
+            return frozenset()
+        words = {own.text[one.start_byte : one.end_byte]: one for one in found}
+        uses = [use.span() for word in words for use in re.finditer(re.escape(word), original.text)]
+        before = [one.name for one in finder.repeated(original.tree, original.text, uses[:MAX_OCCURRENCES])]
+        twice = {original.text[one.start_byte : one.end_byte] for one in before}
+        anew = [one for word, one in words.items() if word not in twice]
+        return frozenset(Fault("TWICE", one.start_byte, one.end_byte) for one in anew)
 
 
 def placement_in(language: Language) -> Placement | None:
@@ -310,10 +300,6 @@ def _query(language: Language) -> Query:
 def _repeated(language: Language) -> Repeated | None:
     own = language.declarations
     return Repeated(own, language) if own is not None else None
-
-
-def _is_name(node: Node, word: re.Match[bytes]) -> bool:
-    return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
 
 
 def _fault(name: str, node: Node, child: int | None) -> Fault:

@@ -144,17 +144,8 @@ class RegionRules:
         self._limit = LineLimit.of(region, after)
         self._wanted = tuple(word.encode() for word in region.must_contain)
         self._banned = tuple(word.encode() for word in region.must_not_contain)
-        grammars = []
-        if region.regex:
-            grammars.append(regex_grammar(region.regex))
-        if region.json_schema:
-            grammars.append(json_schema_grammar(region.json_schema))
-        self._grammars: Sequence[ByteGrammar] = tuple(grammars)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no rule."""
-        return not (self._limit or self._wanted or self._banned or self._grammars)
+        given = (regex_grammar, region.regex), (json_schema_grammar, region.json_schema)
+        self._grammars = [grammar(rule) for grammar, rule in given if rule]
 
     def is_followed_by(self, text: bytes) -> bool:
         """Whether the suffix begins with a text that is not blank."""

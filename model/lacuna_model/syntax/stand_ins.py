@@ -92,23 +92,23 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
     def errors(fills: Sequence[str]) -> int:
         return len(document.check([fill.encode() for fill in fills]))
 
+    def put(gap: int, one: str) -> None:
+        """Let a gap hold a text if that leaves fewer errors."""
+        nonlocal found, left
+        other = [*found[:gap], one, *found[gap + 1 :]]
+        if (number := errors(other)) < left:
+            found, left = other, number
+
     left, until = errors(found), work.mark(MAX_SECONDS)
     for gap in [*range(len(regions))] * MAX_ROUNDS:
         for guess in guesses(gap):
             if not left or work.reached(until) or clock.over:
                 break
-            other = [*found[:gap], guess, *found[gap + 1 :]]
-            if (number := errors(other)) < left:
-                found, left = other, number
+            put(gap, guess)
     for gap in range(len(regions)):
-        if not left:
-            break
-        filled, place = _around(text, regions, found, gap)
-        closing = Judge(filled, place, language, clock, in_line=False).stand_in()
-        if closing is not None:
-            other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
-            if (number := errors(other)) < left:
-                found, left = other, number
+        if left:
+            closing = Judge(*_around(text, regions, found, gap), language, clock, in_line=False).stand_in()
+            put(gap, (closing or b"").decode(errors="ignore"))
     return found, left
 
 
@@ -174,8 +174,9 @@ class Others:
         """
         others = [one for one in range(len(ended)) if one != gap and not ended[one]]
         key = gap, text, ends, tuple(self.written)
-        is_over = len(self._chosen) >= MAX_CHOSEN or self._clock.over
-        if not others or self._language is None or is_over or key in self._chosen:
+        if not others or self._language is None or key in self._chosen:
+            return False
+        if len(self._chosen) >= MAX_CHOSEN or self._clock.over:
             return False
         self._chosen.add(key)
         known = [self.fills[one].encode() if ended[one] else self.written[one] for one in range(len(ended))]
