@@ -1,7 +1,7 @@
 """Blocks that are columns: the lines that must be written so that the suffix of a gap is in open blocks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 REACH = 4000
@@ -14,7 +14,6 @@ CONTINUED = {
     b"finally": _HANDLED,
     b"case": (b"match",),
 }
-SCOPES = (b"class", b"def", b"async")
 
 
 class StatementLine(NamedTuple):
@@ -64,27 +63,12 @@ def _line(raw: bytes) -> StatementLine:
     return StatementLine(blank.end(), word.group() if word else b"")
 
 
-class ColumnLayout(NamedTuple):
-    """Lines to write (column, header) before a statement at ``column``."""
-
-    lines: tuple[tuple[int, bytes], ...]
-    column: int
-
-
-class Needs(NamedTuple):
-    """The headers that the coming lines need around them: for any block, and for one at the top level."""
-
-    block: bytes = b"if x:"
-    top_level: bytes = b"if x:"
-
-
-def needs(text: bytes) -> Needs:
-    """The headers that the lines up to the next top-level statement need, judged by their words."""
+def header_for(text: bytes) -> bytes:
+    """The header that the lines up to the next top-level statement need around them, judged by their words."""
     words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
-    block = b"while x:" if words & {b"continue", b"break"} else b"if x:"
-    if words & {b"return", b"yield", b"await"}:
-        return Needs(block, b"async def x():" if b"await" in words else b"def x():")
-    return Needs(block, block)
+    if words & {b"continue", b"break"}:
+        return b"while x:"
+    return b"async def x():" if b"await" in words else b"def x():" if words else b"if x:"
 
 
 def lay_lines(
@@ -93,13 +77,13 @@ def lay_lines(
     *,
     header: bool,
     unit: int,
-    floor: int = 0,
-    needs: Needs = Needs(),  # noqa: B008 (a constant)
-) -> ColumnLayout:
-    """The lines between open blocks and a statement that the coming lines can follow.
+    floor: int,
+    head: bytes,
+) -> list[tuple[int, bytes]]:
+    """The lines between open blocks and a statement that the coming lines can follow: their columns and headers.
 
-    ``header`` says that this statement is itself the header of the coming block. ``floor`` is the statement's least
-    column, ``unit`` the width of an indentation.
+    The last is the statement's own. ``header`` says that this statement is itself the header of the coming block.
+    ``floor`` is the statement's least column, ``unit`` the width of an indentation, ``head`` the header of a new block.
     """
     column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
     blocks = {opened[-1].column: b"", **{line.column: line.word for line in opened[:-1]}}  # the word that heads each
@@ -118,14 +102,13 @@ def lay_lines(
     for target in [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]:
         if target.column not in blocks and target.column > 0:
             parent = max((known for known in blocks if known < target.column), default=0)
-            head = needs.block if _in_function(blocks, parent) else needs.top_level
             write(parent, head, head.split(b" ")[0])
             blocks[target.column] = b""
         if target.word in CLAUSES and blocks.get(target.column) not in CONTINUED.get(target.word, CONTINUED[b"else"]):
-            head = CLAUSES[target.word]
-            write(target.column, head, head.rstrip(b":"))
+            clause = CLAUSES[target.word]
+            write(target.column, clause, clause.rstrip(b":"))
             blocks[target.column + unit] = b""
-    return ColumnLayout(tuple(lines), column)
+    return [*lines, (column, b"")]
 
 
 def _statement_column(
@@ -142,9 +125,3 @@ def _statement_column(
     if following.word in CLAUSES:
         return min((column for column in columns if column > following.column), default=following.column + unit)
     return following.column
-
-
-def _in_function(blocks: Mapping[int, bytes], column: int) -> bool:
-    """Whether a line of this column is in a function, or may be, given the words that head the open blocks."""
-    scopes = [word for place, word in sorted(blocks.items()) if place < column and word in SCOPES]
-    return column > 0 and scopes[-1:] != [b"class"]

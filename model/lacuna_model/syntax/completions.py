@@ -10,10 +10,10 @@ from functools import cached_property, partial
 from itertools import product, tee
 from operator import itemgetter
 
-from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines
+from lacuna_model.syntax.columns import StatementLine, lay_lines, open_lines
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
 from lacuna_model.syntax.sides import BINARY, Brackets, Completions, RightSide, Sides, Tags
-from lacuna_model.text.lines import finish_character, indentation
+from lacuna_model.text.lines import finish_character
 
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
@@ -58,8 +58,7 @@ class Operands:
             return self._bodies(state, state.body_due, fill)
         if not state.last:
             return [b"", self._lexicon.statement or self._lexicon.operand]
-        apart = re.search(rb"[\w\x80-\xff]\Z", self.in_front(fill, 1))
-        space = b" " if apart else self._continuation(state, fill)
+        space = b" " if re.search(rb"[\w\x80-\xff]\Z", self.in_front(fill, 1)) else b""
         operand = space + self._lexicon.operand
         links = [space + link.lstrip() if space else link for link in self._lexicon.links]
         wanted = state.last in WANTS_OPERAND or not WHOLE.search(state.last)
@@ -67,33 +66,17 @@ class Operands:
 
     def _bodies(self, state: Scan, header: bytes, fill: bytes) -> list[bytes]:
         """The body of a header, or the indentation of the body that follows."""
-        line, wanted = self._line(fill), header + self.mark * self.unit
+        line, wanted = self.in_front(fill, 200).rpartition(b"\n")[2], header + self.mark * self.unit
         indent = wanted[len(line) :] if wanted.startswith(line) else b""
         body = [indent + self._lexicon.statement, *([indent] if indent else [])]
         coming = self._right.coming
         follows = self._right.blank and bool(coming) and coming[0].column > len(state.indent)
         return [b"", *body] if follows else [*body, b""]
 
-    def _continuation(self, state: Scan, fill: bytes) -> bytes:
-        """The indentation of an empty line inside brackets, up to that of the line above.
-
-        tree-sitter's Python grammar reports a dedent as an error even there.
-        """
-        above, newline, line = self.in_front(fill, 2000).rpartition(b"\n")
-        if not (self._lexicon.columns and state.stack and newline) or line.strip():
-            return b""
-        above = above[above.rfind(b"\n") + 1 :]
-        indent = indentation(above, b" \t")
-        return indent[len(line) :] if indent.startswith(line) else b""
-
-    def _line(self, fill: bytes) -> bytes:
-        """The current line up to the end of a fill's beginning."""
-        return self.in_front(fill, 200).rpartition(b"\n")[2]
-
 
 REACH = 4000
 DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
-DEFINITION = Needs(b"def x():", b"def x():")
+DEFINITION = b"def x():"
 
 
 class ColumnLines:
@@ -108,7 +91,9 @@ class ColumnLines:
         right, operands = self._right, self._operands
         if right.blank and not right.coming and not right.unmatched:
             return
-        kept = _kept(state, self._target)
+        kept = shared(state.stack, self._target)
+        while kept and state.stack[kept - 1].closer in (b")", b"]"):  # no parenthesis stays open around a statement
+            kept -= 1
         closers = b"".join(reversed(state.closers[kept:]))
         opened = [bracket.closer for bracket in self._target[kept:]]
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
@@ -132,7 +117,7 @@ class ColumnLines:
         They are ``bare`` if nothing more comes in the line, so that its indentation is not needed.
         """
         # a decorator that ends here needs a definition after it
-        lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
+        lead = partial(self._lead, bare=bare, head=DEFINITION if state.head.startswith(b"@") else self._right.head)
         body, unit = self._lexicon.body if state.header_open else b"", self._operands.unit
         text = self._operands.in_front(fill, REACH)
         opened = open_lines(text, unit)
@@ -143,8 +128,8 @@ class ColumnLines:
         if not line.strip() and not state.inside:
             if DECORATED.search(text):
                 yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
-            needs = DEFINITION if DECORATED.search(text) else self._right.needs
-            yield b"", lead(opened, written=len(line), needs=needs)
+            head = DEFINITION if DECORATED.search(text) else self._right.head
+            yield b"", lead(opened, written=len(line), head=head)
         child = opened[-1].column + unit
         floor = 0 if bare else child
         if state.header_open:
@@ -161,40 +146,23 @@ class ColumnLines:
         yield body, self._operands.newline + self._operands.mark * opened[-1].column
 
     def _lead(
-        self,
-        opened: Sequence[StatementLine],
-        *,
-        written: int = -1,
-        floor: int = 0,
-        needs: Needs | None = None,
-        bare: bool,
+        self, opened: Sequence[StatementLine], *, written: int = -1, floor: int = 0, head: bytes, bare: bool
     ) -> bytes:
         """The lines between the open blocks and the suffix, or the text written before it.
 
         ``written`` is the number of spaces on an empty current line, ``floor`` the least column of the new statement.
         """
         right, operands = self._right, self._operands
-        layout = lay_lines(
-            opened, right.coming, header=right.header, unit=operands.unit, floor=floor, needs=needs or right.needs
-        )
-        lines = (*layout.lines, (layout.column, b""))
-        lead = b"".join(operands.newline + operands.mark * column + head for column, head in lines)
-        first = layout.lines[0][0] if layout.lines else layout.column
-        if first >= written >= 0:
+        unit = operands.unit
+        lines = lay_lines(opened, right.coming, header=right.header, unit=unit, floor=floor, head=head)
+        lead = b"".join(operands.newline + operands.mark * column + text for column, text in lines)
+        if lines[0][0] >= written >= 0:
             lead = lead.removeprefix(operands.newline)[written:]
-        if bare and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
+        if bare and len(lines) > 1 and right.coming and right.coming[0].column <= lines[-2][0]:
             return lead + self._lexicon.statement  # otherwise the block of the last header would be empty
         if bare and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead
-
-
-def _kept(state: Scan, target: Brackets) -> int:
-    """The number of brackets that stay open around a new statement, none of them a parenthesis."""
-    kept = shared(state.stack, target)
-    while kept and state.stack[kept - 1].closer in (b")", b"]"):
-        kept -= 1
-    return kept
 
 
 def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
@@ -204,7 +172,8 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
         return openings
     opening = operand + b"(" if closers == [b")"] else openings[0] if openings != [b""] else b""
     if right.header:
-        head = opening or (operand if right.rest.lstrip()[:1] in (b":", b"(") else b"")
+        is_operand = right.rest.lstrip()[:1] in (b":", b"(") or BINARY.match(right.rest)
+        head = opening or (operand if is_operand else b"")
         return [b"if " + head, b"for x in ", b"def "]
     if opening:
         return [*openings, operand + b" = " + opening]

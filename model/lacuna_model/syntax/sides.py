@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.columns import coming_lines, needs
+from lacuna_model.syntax.columns import coming_lines, header_for
 from lacuna_model.syntax.scan import (
     FAR,
     TOP_LEVEL,
@@ -209,8 +209,8 @@ class RightSide:
 
     ``unmatched`` are its closers without an opener, innermost first; ``whole`` is true if there can be no more of them
     further on. ``inside`` is the closer of the string or comment that the text begins in. ``header`` is true if the
-    line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``needs`` the
-    blocks that they must be in.
+    line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``head`` the
+    header of a block that they may be in.
     """
 
     def __init__(self, text: bytes, lexicon: Lexicon) -> None:
@@ -230,7 +230,7 @@ class RightSide:
         code = scan(after_statement.split(b"\n", 1)[0], lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.coming = coming_lines(after_statement)
-        self.needs = needs(window)
+        self.head = header_for(window)
 
     @property
     def statement(self) -> bool:

@@ -15,13 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import TokenText
-from lacuna_model.core.params import Region
 from lacuna_model.languages.language import StrictParsers
-from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.compilers import Compiler, Strict, compiled, python_compiles
 
 from .cases import Case, load
-from .drive import fill, noisy, require
+from .drive import delivered, noisy, require
 
 NEWER = [
     "type Pair[T] = tuple[T, T]\n",
@@ -127,12 +125,9 @@ def parsers(name: str) -> StrictParsers:
 def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tokens: TokenText) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        region = Region(case.place, case.place, max_tokens=16)
         model = noisy([list(tokens.encode((case.refuses or case.takes)[0]))], tokens, rng, seed % 3 / 2)
-        constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
-        verdict = fill(constraint, model, [16], tokens.eog_id)
-        if verdict.fills is not None and verdict.fills[0]:
-            READ[case.language](case.before + verdict.fills[0] + case.after)
+        if found := delivered(case.language, case.before, case.after, model, tokens, room=16):
+            READ[case.language](case.before + found + case.after)
 
 
 @pytest.mark.parametrize(

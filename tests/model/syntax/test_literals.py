@@ -41,7 +41,7 @@ def test_many_closing_tags_are_named_in_one_pass() -> None:
         ("python", "@b(\n    c,\n", "\n    d = 1\n", "def x():"),
         ("python", "def f(self, a", "\n    return a\n", "):"),
         ("python", "try:\n    x = 1\n", "y = 2\n", "finally: pass"),
-        ("python", "def f():\n    a = 1\n    ", " in x:\n        print(1)\n", "for x"),
+        ("python", "def f():\n    a = 1\n    ", " in x:\n        print(1)\n", "if x"),
         ("python", "class A:\n    def f(self):\n        x = [\n            1,\n", "\n    def g(self): pass\n", "]"),
     ],
 )
