@@ -75,16 +75,13 @@ class Operands:
 
 
 REACH = 4000
-DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
-DEFINITION = b"def x():"
 
 
 class ColumnLines:
     """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
 
-    def __init__(self, sides: Sides, target: Brackets, operands: Operands) -> None:
-        self._right, self._lexicon, self._target = sides.right, sides.right.lexicon, target
-        self._operands = operands
+    def __init__(self, right: RightSide, target: Brackets, operands: Operands) -> None:
+        self._right, self._lexicon, self._target, self._operands = right, right.lexicon, target, operands
 
     def over(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Yield (rank, completion): each ends the statement and begins another one."""
@@ -116,8 +113,7 @@ class ColumnLines:
 
         They are ``bare`` if nothing more comes in the line, so that its indentation is not needed.
         """
-        # a decorator that ends here needs a definition after it
-        lead = partial(self._lead, bare=bare, head=DEFINITION if state.head.startswith(b"@") else self._right.head)
+        lead = partial(self._lead, bare=bare)
         body, unit = self._lexicon.body if state.header_open else b"", self._operands.unit
         text = self._operands.in_front(fill, REACH)
         opened = open_lines(text, unit)
@@ -126,10 +122,7 @@ class ColumnLines:
             opened = [*(line for line in opened[:-1] if line.column < own), StatementLine(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
-            if DECORATED.search(text):
-                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
-            head = DEFINITION if DECORATED.search(text) else self._right.head
-            yield b"", lead(opened, written=len(line), head=head)
+            yield b"", lead(opened, written=len(line))
         child = opened[-1].column + unit
         floor = 0 if bare else child
         if state.header_open:
@@ -145,16 +138,14 @@ class ColumnLines:
             yield body, lead(outer or opened[:1])
         yield body, self._operands.newline + self._operands.mark * opened[-1].column
 
-    def _lead(
-        self, opened: Sequence[StatementLine], *, written: int = -1, floor: int = 0, head: bytes, bare: bool
-    ) -> bytes:
+    def _lead(self, opened: Sequence[StatementLine], *, written: int = -1, floor: int = 0, bare: bool) -> bytes:
         """The lines between the open blocks and the suffix, or the text written before it.
 
         ``written`` is the number of spaces on an empty current line, ``floor`` the least column of the new statement.
         """
         right, operands = self._right, self._operands
         unit = operands.unit
-        lines = lay_lines(opened, right.coming, header=right.header, unit=unit, floor=floor, head=head)
+        lines = lay_lines(opened, right.coming, header=right.header, unit=unit, floor=floor, head=right.head)
         lead = b"".join(operands.newline + operands.mark * column + text for column, text in lines)
         if lines[0][0] >= written >= 0:
             lead = lead.removeprefix(operands.newline)[written:]
@@ -191,9 +182,6 @@ OPENINGS = 10
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 ELEMENT_RANK = 1.3
-# Turning the rest of a line into a comment is right if it was one, and otherwise the last resort.
-COMMENT_RANK = 8.0
-PROSE_BONUS = 7.5
 
 Ranked = tuple[float, bytes]
 Source = Callable[[], list[Ranked]]
@@ -212,9 +200,6 @@ class Closer:
         self._operands = Operands(sides)
         # a gap that begins a line and ends before code holds whole lines
         self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
-        self._ends = [(0.0, b"")]
-        if self._lexicon.line_comment and not self._right.blank:
-            self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
@@ -238,24 +223,21 @@ class Closer:
         """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
         lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
-        for end_rank, end in self._ends:
-            sides = self._sides.below if end else self._sides
-            for place, target in enumerate(sides.targets):
-                rank, in_line = end_rank + place, partial(self._in_line, sides, target)
-                sources.append((rank - 1.0, partial(_ended, in_line, end, rank, state, fill)))
-                if self._lexicon.columns:
-                    rank, on_lines = rank + lines_rank, ColumnLines(sides, target, self._operands)
-                    sources.append((rank - 0.5, partial(_ended, on_lines.over, end, rank, state, fill)))
+        for rank, target in enumerate(self._sides.targets):
+            sources.append((rank - 1.0, partial(_ranked, partial(self._in_line, target), rank, state, fill)))
+            if self._lexicon.columns:
+                on_lines, later = ColumnLines(self._right, target, self._operands).over, rank + lines_rank
+                sources.append((later - 0.5, partial(_ranked, on_lines, later, state, fill)))
         return sorted(sources, key=itemgetter(0))
 
-    def _in_line(self, sides: Sides, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+    def _in_line(self, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
         """Completions that continue in the line after the gap, and leave the brackets of a target open."""
-        inside = sides.right.inside
+        inside = self._right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
         kept = shared(state.stack, target)
-        openings = sides.right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
-        ends_header = state.header_open and not sides.right.header and not kept
+        openings = self._right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
+        ends_header = state.header_open and not self._right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
             for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
@@ -294,9 +276,8 @@ def completions(sides: Sides) -> Completions:
     return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
 
 
-def _ended(complete: Complete, end: bytes, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
-    """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
-    return [(rank + own, text + end) for own, text in complete(state, fill)]
+def _ranked(complete: Complete, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
+    return [(rank + own, text) for own, text in complete(state, fill)]
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:

@@ -4,8 +4,8 @@ A beginning of the fill, given as tokens, can be *read* or not, and be *proved* 
 it. Both hold for all shorter beginnings, too. It may *end* where only closers that are due are missing.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.judge import Judge
@@ -44,7 +44,7 @@ class ProvedGap:
         self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_misled = self.times_back = self.times_unproved = self.times_on = 0
         self.num_unproved = 0
-        self.ended = self.is_begun_anew = False
+        self.ended = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines
         self._make_judge, self._make_reading = judge, reading
@@ -106,23 +106,8 @@ class ProvedGap:
 
     def is_proved(self, tokens: Sequence[int]) -> bool:
         """Whether something is found that completes a beginning."""
-        return self._proof(self.text(tokens).rstrip(b" \t")) is not None
-
-    def _proof(self, text: bytes) -> bytes | None:
-        return self.judge.close(text.decode(errors="ignore").encode()) if self.judge is not None else b""
-
-    def begun_anew(self, text: bytes) -> bytes | None:
-        """The whole lines of a text that lack least to be a fill, and what their proof has before its first name.
-
-        None where that is nothing but blanks.
-        """
-        lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n" and is_utf8(text[:end])]
-        proofs = {line: proof for line in lines if (proof := self._proof(line)) is not None}
-        nearest = min(reversed(proofs), key=lambda line: len(b"".join(proofs[line].split())), default=None)
-        if nearest is None or self.judge is None or (name := self.judge.name.search(proofs[nearest])) is None:
-            return None
-        words = proofs[nearest][: name.start()].lstrip(b"\r\n").rstrip()
-        return nearest + words if words else None
+        text = self.text(tokens).rstrip(b" \t").decode(errors="ignore").encode()
+        return self.judge is None or self.judge.close(text) is not None
 
     def closers_after(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""
@@ -162,7 +147,7 @@ class ProvedGap:
         again, ends = list[int](), list[int]()
         if self._whole_lines:
             own = not self._rules.ends_line
-            ends = [place + own for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            ends = [newline.start() + own for newline in re.finditer(rb"\n", text)][::-1]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
@@ -195,10 +180,16 @@ class ProvedGap:
         return max(first, end - (1 << (self.times_misled - 1)))
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
-        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
-        ends = range(len(tokens), -1, -1)
-        texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
-        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MAX_CUTS)):
+        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due.
+
+        They end in its last line, unless ``at_lines``, then with a line.
+        """
+        whole = self.text(tokens)
+        last = whole.rfind(b"\n") + 1
+        begun = (self.text(tokens[:end]) for end in range(0 if at_lines else len(tokens), -1, -1))
+        parts = dict.fromkeys(text for text in begun if len(text) > last)
+        lines = [whole[:end] for end in range(last, -1, -1) if not end or whole[end - 1 : end] == b"\n"]
+        for number, text in enumerate([*parts, *lines][:MAX_CUTS]):
             if number < MAX_CLOSED and (closers := self.closers_after(text)) is not None:
                 yield text + closers
             elif number >= MAX_CLOSED and self._may_be_fill(text):
@@ -209,17 +200,3 @@ def takes_lines(before: bytes, after: bytes) -> bool:
     """Whether a gap between two texts holds whole lines: it begins a line, and does not end within one."""
     rest = after.partition(b"\n")[0]
     return not rest.strip() or (before[-1:] in (b"", b"\n") and rest[:1].isspace())
-
-
-def _lines(texts: Sequence[bytes]) -> Iterator[bytes]:
-    """The whole lines of the longest text, ever fewer."""
-    whole = texts[0]
-    ends = [place + 1 for place in range(len(whole)) if whole[place : place + 1] == b"\n"]
-    yield from (whole[:end] for end in [*reversed(ends), 0])
-
-
-def _parts(texts: Sequence[bytes]) -> Iterator[bytes]:
-    """The texts in the last line, then whole lines."""
-    last = texts[0].rfind(b"\n") + 1
-    yield from (text for text in texts if len(text) > last)
-    yield from (texts[0][:place] for place in range(last, -1, -1) if not place or texts[0][place - 1 : place] == b"\n")

@@ -195,7 +195,6 @@ STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
 )
-PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 # Code that continues the text before it, even from the line above.
 CONTINUES = re.compile(
@@ -236,11 +235,6 @@ class RightSide:
     def statement(self) -> bool:
         """Whether the rest of the line begins as only a statement does."""
         return bool(STATEMENT.match(self.rest))
-
-    @property
-    def prose(self) -> bool:
-        """Whether the rest of the line reads like the end of a comment."""
-        return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
 
     @property
     def margin(self) -> int:
@@ -328,11 +322,6 @@ class Sides:
             if end := next(alike, 0):
                 found.insert(0 if lacking[0].column else 1, stack[:end])
         return list(dict.fromkeys(found))
-
-    @cached_property
-    def below(self) -> "Sides":
-        """The sides without the rest of the line after the gap."""
-        return Sides(self.text, self.left, RightSide(self.right.text[len(self.right.rest) :], self.right.lexicon))
 
 
 def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
