@@ -160,14 +160,12 @@ class Strict:
     @cached_property
     def _strictest(self) -> StrictParser | None:
         """The strictest parser that accepts the document with neutral text in its gaps; None without one."""
-        texts = [self._text, *(self._filled(neutral) for neutral in self._neutral)]
+        fills = (neutral.encode() for neutral in self._neutral)
+        texts = [self._text, *(splice(self._text, [(*gap, fill) for gap in self._gaps]) for fill in fills)]
         for parser, text in product(self._parsers, texts):
             if _refusal(parser, text) is None:
                 return parser
         return None
-
-    def _filled(self, neutral: str) -> bytes:
-        return splice(self._text, [(*gap, neutral.encode()) for gap in self._gaps])
 
 
 def _refusal(parser: StrictParser, text: bytes) -> int | None:

@@ -165,7 +165,7 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     if right.header:
         is_operand = right.rest.lstrip()[:1] in (b":", b"(") or BINARY.match(right.rest)
         head = opening or (operand if is_operand else b"")
-        return [b"if " + head, b"for x in ", b"def "]
+        return [word + b" " + head for word in (b"if", b"for x in", b"except", b"class", b"with", b"def")]
     if opening:
         return [*openings, operand + b" = " + opening]
     if BINARY.match(right.rest):
@@ -182,6 +182,8 @@ OPENINGS = 10
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 ELEMENT_RANK = 1.3
+# Turning the rest of a line into a comment is right if it was one, and otherwise the last resort.
+COMMENT_RANK, PROSE_BONUS = 8.0, 7.5
 
 Ranked = tuple[float, bytes]
 Source = Callable[[], list[Ranked]]
@@ -200,6 +202,9 @@ class Closer:
         self._operands = Operands(sides)
         # a gap that begins a line and ends before code holds whole lines
         self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
+        self._ends = [(0.0, b"")]
+        if self._lexicon.line_comment and not self._right.blank:
+            self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
@@ -223,21 +228,24 @@ class Closer:
         """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
         lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
-        for rank, target in enumerate(self._sides.targets):
-            sources.append((rank - 1.0, partial(_ranked, partial(self._in_line, target), rank, state, fill)))
-            if self._lexicon.columns:
-                on_lines, later = ColumnLines(self._right, target, self._operands).over, rank + lines_rank
-                sources.append((later - 0.5, partial(_ranked, on_lines, later, state, fill)))
+        for end_rank, end in self._ends:
+            sides = self._sides.below if end else self._sides
+            for place, target in enumerate(sides.targets):
+                rank, in_line = end_rank + place, partial(self._in_line, sides.right, target)
+                sources.append((rank - 1.0, partial(_ended, in_line, end, rank, state, fill)))
+                if self._lexicon.columns:
+                    rank, on_lines = rank + lines_rank, ColumnLines(sides.right, target, self._operands).over
+                    sources.append((rank - 0.5, partial(_ended, on_lines, end, rank, state, fill)))
         return sorted(sources, key=itemgetter(0))
 
-    def _in_line(self, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+    def _in_line(self, right: RightSide, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
         """Completions that continue in the line after the gap, and leave the brackets of a target open."""
-        inside = self._right.inside
+        inside = right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
         kept = shared(state.stack, target)
-        openings = self._right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
-        ends_header = state.header_open and not self._right.header and not kept
+        openings = right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
+        ends_header = state.header_open and not right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
             for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
@@ -276,8 +284,9 @@ def completions(sides: Sides) -> Completions:
     return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
 
 
-def _ranked(complete: Complete, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
-    return [(rank + own, text) for own, text in complete(state, fill)]
+def _ended(complete: Complete, end: bytes, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
+    """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
+    return [(rank + own, text + end) for own, text in complete(state, fill)]
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:

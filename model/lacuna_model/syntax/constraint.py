@@ -307,8 +307,10 @@ class SyntaxConstraint:
         A place where others were forbidden before, so many ``times``, is a corner: the token that leads to it is
         forbidden instead.
         """
-        while place > 0 and len(own.forbidden.get(run[:place], ())) >= (times or _most_forbidden(own, run[:place])):
-            place, times = place - 1, 0
+        most = times or (1 if own.begins_line(run[:place]) else MAX_FORBIDDEN)
+        while place > 0 and len(own.forbidden.get(run[:place], ())) >= most:
+            most = 1 if own.begins_line(run[: place - 1]) else MAX_FORBIDDEN
+            place -= 1
         own.times_back += 1
         own.left.append(own.text(run))
         own.num_unproved, own.wanted = 0, None
@@ -324,21 +326,18 @@ class SyntaxConstraint:
         False if it takes too long to tell. What ends with a word such as ``end`` may have just begun.
         """
         with self._bounded():
-            return self._confirms(self._gaps[gap], fill)
-        return False
-
-    def _confirms(self, own: ProvedGap, fill: FillSoFar) -> bool:
-        self._clock.begin(CALL_SECONDS)
-        own.prefix = fill.prefix
-        text = own.text(fill.tokens)
-        may_end, closers = self._may_end(own, text), own.closers_after(text) or b""
-        behind = self._text[self._regions[own.index].end :]
-        if not may_end or (closers and (behind.strip() or WORD.search(closers))):
+            self._clock.begin(CALL_SECONDS)
+            own = self._gaps[gap]
+            own.prefix = fill.prefix
+            text = own.text(fill.tokens)
+            may_end, closers = self._may_end(own, text), own.closers_after(text) or b""
+            behind = self._text[self._regions[gap].end :]
+            if may_end and not (closers and (behind.strip() or WORD.search(closers))):
+                self._take_text(own, text + closers)
+                return True
             if own.wanted is None:
                 own.refuse_end(text)
-            return False
-        self._take_text(own, text + closers)
-        return True
+        return False
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The final verdict: each fill with the closers that are due, else what may be delivered of it.
@@ -389,7 +388,3 @@ class SyntaxConstraint:
         for other in self._gaps:
             if other is not own:
                 other.forget()
-
-
-def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
-    return 1 if own.begins_line(run) else MAX_FORBIDDEN

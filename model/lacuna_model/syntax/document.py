@@ -21,7 +21,6 @@ from lacuna_model.syntax.faults import (
     tree_faults,
 )
 from lacuna_model.syntax.placement import KeptString, kept_strings, placement_in, torn
-from lacuna_model.syntax.sides import Sides, sides_of
 from lacuna_model.text.lines import splice
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
@@ -54,19 +53,13 @@ class Document:
         self._parser = language.parser()
         bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
         self._pieces = [text[begin:end] for begin, end in zip(bounds[::2], bounds[1::2], strict=True)]
-        self._holes = tuple(text[start:end] for start, end in gaps)
         self.strict = strict
         self._placement = placement_in(language)
         self._parsers = Strict(text, gaps, language.strict) if language.strict is not None else None
         self._compiler = Compiler(text, gaps) if language.name == "python" else None
         self.original = Original(text, gaps, language)
-        self._base = self._holes  # the last valid fills, and their tree
+        self._base = tuple(text[start:end] for start, end in gaps)  # the last valid fills, and their tree
         self._base_tree: Tree | None = None
-
-    def sides(self) -> Sides:
-        """The texts around the only gap and their brackets."""
-        before, after = self._pieces
-        return sides_of(before, after, self.language.lexicon)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The document with its gaps filled."""

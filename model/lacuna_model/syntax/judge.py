@@ -225,7 +225,7 @@ class Judge:
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
         self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)
-        sides = self._document.sides()
+        sides = sides_of(text[: gap[0]], text[gap[1] :], language.lexicon)
         self._guesses, self._ends_inside = completions(sides), bool(sides.right.inside)
         self._closers = _closers(language.lexicon)
         self._is_as_good: Callable[[bytes], bool] | None = None  # what is asked of a text that is broken

@@ -65,8 +65,52 @@ class _Tables(ctypes.Structure):
     )
 
 
-class GrammarTables:
-    """The actions and gotos of each state of a grammar's parser."""
+def _action(entry: Sequence[int]) -> Action | None:
+    kind, value = entry[0], entry[2] | entry[3] << 8
+    if kind == SHIFT:  # a repetition is reduced first and not shifted
+        return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
+    return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
+
+
+def _address(language: Language) -> int:
+    grammar = getattr(importlib.import_module(language.module), language.symbol)()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(grammar, b"tree_sitter.Language"))
+
+
+# The states of a parser, from its start state on; an ambiguity is several stacks.
+Stack = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A piece of text, and the terminals that the parser may read it as.
+
+    ``choices`` are groups of terminals; a group counts only where no earlier one can be read. A keyword, for example,
+    is read as a name where the keyword is not allowed.
+    """
+
+    word: bytes
+    choices: tuple[tuple[int, ...], ...]
+    on_new_line: bool = False
+
+
+START: Stack = (FIRST_STATE,)
+MAX_STACKS = 8
+MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
+MAX_REDUCTIONS = 40
+NOTHING = (Action(NONE, 0),)
+# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only; but
+# in Ruby anywhere, of whose many stacks not all are kept.
+LINE_END = re.compile(
+    r"_new_?line|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
+    r"(?:source_file|document|preproc_\w+)_token\d"
+)
+CLOSING = (b"}", b")", b"]", b"?>")
+
+
+class ParseTable:
+    """Moves parse stacks over terminals and parsed subtrees, by the actions and gotos of each state of a parser."""
 
     def __init__(self, language: Language) -> None:
         self.grammar = language.grammar()
@@ -81,6 +125,15 @@ class GrammarTables:
         self._does = _Grown(self._read_actions)
         self._goes = _Grown(self._read_gotos)
         self._actions = _Grown(self._read_actions_at)
+        # Terminals that no tree shows, such as a semicolon that a line end stands for.
+        self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
+        ends = (symbol for symbol in self.hidden if LINE_END.fullmatch(self.grammar.node_kind_for_id(symbol) or ""))
+        self._line_ends = frozenset(ends)
+        self._hidden_known: dict[tuple[int, bool], list[int]] = {}
+        self.spellings: dict[bytes, list[int]] = {}  # keywords and marks by text; one text may be several terminals
+        for symbol in self.terminals:
+            if not self.grammar.node_kind_is_named(symbol):
+                self.spellings.setdefault((self.grammar.node_kind_for_id(symbol) or "").encode(), []).append(symbol)
 
     def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
         last, at = self.terminals[-1], self._actions
@@ -112,69 +165,6 @@ class GrammarTables:
             for at in range(following, following + ENTRY * entries[following - ENTRY], ENTRY)
         ]
         return tuple(action for action in read if action is not None)
-
-
-def _action(entry: Sequence[int]) -> Action | None:
-    kind, value = entry[0], entry[2] | entry[3] << 8
-    if kind == SHIFT:  # a repetition is reduced first and not shifted
-        return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
-    return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
-
-
-def _address(language: Language) -> int:
-    grammar = getattr(importlib.import_module(language.module), language.symbol)()
-    if isinstance(grammar, int):
-        return grammar
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return int(pointer(grammar, b"tree_sitter.Language"))
-
-
-# The states of a parser, from its start state on; an ambiguity is several stacks.
-Stack = tuple[int, ...]
-
-
-class Terminal(NamedTuple):
-    """A piece of text, and the terminals that the parser may read it as.
-
-    ``choices`` are groups of terminals; a group counts only where no earlier one can be read. A keyword, for example,
-    is read as a name where the keyword is not allowed.
-    """
-
-    word: bytes
-    choices: tuple[tuple[int, ...], ...]
-    on_new_line: bool = False
-
-
-START: Stack = (FIRST_STATE,)
-END = 0  # the end-of-text symbol
-MAX_STACKS = 8
-MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
-MAX_REDUCTIONS = 40
-NOTHING = (Action(NONE, 0),)
-# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only; but
-# in Ruby anywhere, of whose many stacks not all are kept.
-LINE_END = re.compile(
-    r"_new_?line|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
-    r"(?:source_file|document|preproc_\w+)_token\d"
-)
-CLOSING = (b"}", b")", b"]", b"?>")
-
-
-class ParseTable(GrammarTables):
-    """Moves parse stacks over terminals and over subtrees that are parsed already."""
-
-    def __init__(self, language: Language) -> None:
-        super().__init__(language)
-        # Terminals that no tree shows, such as a semicolon that a line end stands for.
-        self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
-        ends = (symbol for symbol in self.hidden if LINE_END.fullmatch(self.grammar.node_kind_for_id(symbol) or ""))
-        self._line_ends = frozenset(ends)
-        self._hidden_known: dict[tuple[int, bool], list[int]] = {}
-        self.spellings: dict[bytes, list[int]] = {}  # keywords and marks by text; one text may be several terminals
-        for symbol in self.terminals:
-            if not self.grammar.node_kind_is_named(symbol):
-                self.spellings.setdefault((self.grammar.node_kind_for_id(symbol) or "").encode(), []).append(symbol)
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
         """Return the stacks after a terminal, with the reductions that come first; empty where it is not allowed."""

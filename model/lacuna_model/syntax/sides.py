@@ -195,6 +195,7 @@ STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
 )
+PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 # Code that continues the text before it, even from the line above.
 CONTINUES = re.compile(
@@ -208,7 +209,8 @@ class RightSide:
 
     ``unmatched`` are its closers without an opener, innermost first; ``whole`` is true if there can be no more of them
     further on. ``inside`` is the closer of the string or comment that the text begins in. ``header`` is true if the
-    line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``head`` the
+    line is the header of an indented block, ``statement`` if it begins as only a statement does, ``prose`` if
+    it reads like the end of a comment. ``coming`` are the lines after the statement's last bracket, ``head`` the
     header of a block that they may be in.
     """
 
@@ -218,23 +220,20 @@ class RightSide:
         self.lexicon, self.text = lexicon, text
         self.rest = text.split(b"\n", 1)[0]
         self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
-        self._start = start = string_end(window, self.inside) or 0 if self.inside else 0
+        start = string_end(window, self.inside) or 0 if self.inside else 0
         near = scan(window[start:], lexicon, Scan(column=UNKNOWN))
         is_far = len(window) < len(text) and not lexicon.columns
         self.unmatched = (scan_brackets(text[start:FAR], lexicon) if is_far else near).unmatched
         self.whole = stop is not None or len(text) <= (BEHIND if lexicon.columns else FAR)
         self.blank = not self.rest.strip()
+        self.statement = bool(STATEMENT.match(self.rest))
+        self.prose = bool(PROSE.match(self.rest)) and not self.inside and not self.statement
         statement_end = start + (near.unmatched[-1].end if near.unmatched else 0)
         after_statement = text[statement_end:] if lexicon.columns else text
         code = scan(after_statement.split(b"\n", 1)[0], lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.coming = coming_lines(after_statement)
         self.head = header_for(window)
-
-    @property
-    def statement(self) -> bool:
-        """Whether the rest of the line begins as only a statement does."""
-        return bool(STATEMENT.match(self.rest))
 
     @property
     def margin(self) -> int:
@@ -322,6 +321,11 @@ class Sides:
             if end := next(alike, 0):
                 found.insert(0 if lacking[0].column else 1, stack[:end])
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def below(self) -> "Sides":
+        """The sides without the rest of the line after the gap."""
+        return Sides(self.text, self.left, RightSide(self.right.text[len(self.right.rest) :], self.right.lexicon))
 
 
 def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
