@@ -140,9 +140,11 @@ class Parser:
 
         progress.measure()
         progress.slowest = 0
-        given = (read,) if old is None else (read, old)
         try:
-            tree = self._parser.parse(*given, progress_callback=progress.report)
+            if old is None:
+                tree = self._parser.parse(read, progress_callback=progress.report)
+            else:
+                tree = self._parser.parse(read, old, progress_callback=progress.report)
         except ValueError:  # how py-tree-sitter reports a parse that its callback stopped
             self._parser.reset()
             tree = None

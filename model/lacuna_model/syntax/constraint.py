@@ -30,6 +30,7 @@ MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an in
 MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
 MAX_ASTRAY = 4  # times that it goes back to the last proved place, before the first word of the line is to blame
 MAX_ON = 2  # times that a fill goes on where the model would end it
+MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
 MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
 MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for the verdict after the deadline
@@ -233,7 +234,27 @@ class SyntaxConstraint:
         as_it_is = self._are_others_open(own) and own.takes(wanted) and wanted.strip()
         if as_it_is and (changed := self._end_with(own, run, wanted)) is not None:
             return changed
-        return self._back_to(own, own.misled_from(run, wanted), run) or self._cut(own, run, wanted, anywhere=True)
+        if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(own, run, wanted)) is not None:
+            return changed
+        return self._back_to(own, own.misled_from(run, wanted), run) or self._last_resort(own, run, wanted)
+
+    def _last_resort(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
+        """What is done with a text where the fill has gone back too often."""
+        return self._cut(own, run, text, anywhere=True) or self._begun_anew(own, run, text)
+
+    def _begun_anew(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
+        """Write, once, the first words of a proof behind the line that lacks least to be a fill.
+
+        The line is one of those that the model had written first, else of a ``text``.
+        """
+        tried = [] if own.is_begun_anew else dict.fromkeys((*own.left[:1], text))
+        own.is_begun_anew = True
+        begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
+        if begun is None:
+            return None
+        own.left.append(own.text(run))
+        own.num_unproved = 0
+        return self._write(own, run, begun, ends=False)
 
     def _out_of_budget(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
@@ -265,7 +286,7 @@ class SyntaxConstraint:
         own.times_unproved += 1
         if own.times_unproved == MAX_ASTRAY:
             place = own.line_start(run[:place])
-        return self._back_to(own, place, run)
+        return self._back_to(own, place, run) or self._begun_anew(own, run, text)
 
     def _last_proved(self, own: ProvedGap, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
@@ -285,7 +306,7 @@ class SyntaxConstraint:
         if own.wanted is not None:
             return self._ended_early(own, run)
         times = MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN
-        return self._back_to(own, len(run) - 1, run, times) or self._cut(own, run, own.text(run), anywhere=True)
+        return self._back_to(own, len(run) - 1, run, times) or self._last_resort(own, run, own.text(run))
 
     def _cut(self, own: ProvedGap, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
         """End a fill with the longest beginning of a part of it that may be one; None where there is none."""
@@ -294,12 +315,15 @@ class SyntaxConstraint:
 
     def _end_with(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """End a fill with a text; None where its tokens do not fit."""
+        if (changed := self._write(own, run, text, ends=True)) is not None:
+            self._take_text(own, text)
+        return changed
+
+    def _write(self, own: ProvedGap, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
+        """Write a text, or end a fill with it; None where its tokens do not fit."""
         tokens = tuple(self._tokens.encode((own.prefix + text).decode()))
-        if len(tokens) >= own.most:
-            return None
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
-        self._take_text(own, text)
-        return Taken(same, tokens[same:], ends=True)
+        return None if len(tokens) >= own.most else Taken(same, tokens[same:], ends=ends)
 
     def _back_to(self, own: ProvedGap, place: int, run: Tokens, times: int = 0) -> Taken | None:
         """Back to a place, where the token that followed is forbidden from now on; None if the fill may not go back.

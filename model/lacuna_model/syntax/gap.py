@@ -44,7 +44,7 @@ class ProvedGap:
         self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_misled = self.times_back = self.times_unproved = self.times_on = 0
         self.num_unproved = 0
-        self.ended = False
+        self.ended = self.is_begun_anew = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines
         self._make_judge, self._make_reading = judge, reading
@@ -106,8 +106,23 @@ class ProvedGap:
 
     def is_proved(self, tokens: Sequence[int]) -> bool:
         """Whether something is found that completes a beginning."""
-        text = self.text(tokens).rstrip(b" \t").decode(errors="ignore").encode()
-        return self.judge is None or self.judge.close(text) is not None
+        return self._proof(self.text(tokens).rstrip(b" \t")) is not None
+
+    def _proof(self, text: bytes) -> bytes | None:
+        return self.judge.close(text.decode(errors="ignore").encode()) if self.judge is not None else b""
+
+    def begun_anew(self, text: bytes) -> bytes | None:
+        """The whole lines of a text that lack least to be a fill, and what their proof has before its first name.
+
+        None where that is nothing but blanks.
+        """
+        lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n" and is_utf8(text[:end])]
+        proofs = {line: proof for line in lines if (proof := self._proof(line)) is not None}
+        nearest = min(reversed(proofs), key=lambda line: len(b"".join(proofs[line].split())), default=None)
+        if nearest is None or self.judge is None or (name := self.judge.name.search(proofs[nearest])) is None:
+            return None
+        words = proofs[nearest][: name.start()].lstrip(b"\r\n").rstrip()
+        return nearest + words if words else None
 
     def closers_after(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""

@@ -222,6 +222,7 @@ class Judge:
         self._proofs: dict[bytes, bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
+        self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
         self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)

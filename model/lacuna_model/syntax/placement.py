@@ -263,8 +263,9 @@ class Placement:
         for begin, stop in spans:
             for word in self._rules.words.finditer(text, begin, stop):
                 node = tree.root_node.descendant_for_byte_range(*word.span())
-                is_name = node is not None and node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
-                if is_name and (node.parent is None or node.parent.type not in self._rules.quoting):
+                if node is None or node.type not in NAMES or (node.start_byte, node.end_byte) != word.span():
+                    continue
+                if node.parent is None or node.parent.type not in self._rules.quoting:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
 

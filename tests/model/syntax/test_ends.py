@@ -1,12 +1,15 @@
 """How a fill ends whose model ends it where it may not end: up to where it may, or written otherwise."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Marginal, Model, delivered, fill, require, writes
 
-from lacuna_model.core.constraint import FillSoFar, Run
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run
 from lacuna_model.core.params import Region
+from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import SyntaxConstraint, parses
 
 ROOM = 64
@@ -127,6 +130,34 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     )
     assert verdict.fills == ("        b()\n",)
     assert max(lengths) < len(tokens.encode(written + more)) - 8
+
+
+@pytest.mark.parametrize("more", ["", "    c(a)\n" * 20])
+def test_a_fill_that_leads_nowhere_begins_its_next_line_as_a_proof_does(tokens: SmallTokens, more: str) -> None:
+    """Only a header may precede what is below, which the model writes only behind an ``if``; else it writes ``more``.
+
+    The beginning of that line stays that lacks least to be a fill.
+    """
+    before, after = "def f(a):\n    if a:\n", "            return c\n        elif d:\n            return d\n"
+    written, line, header = (
+        tokens.encode(one) for one in ("        b()\n    return a\n", "        b()\n        if", " c:\n")
+    )
+    written, others = [*written, *tokens.encode(more)], [tokens.encode(one)[0] for one in (" d", " return", "\n")]
+    known: list[int] = []
+
+    def model(_: int, position: int) -> Marginal:
+        way = [*line, *header] if known[: len(line)] == line else written
+        best = [way[position] if position < len(way) else tokens.eog_id, *others]
+        return np.array(best), -np.arange(len(best), dtype=np.float32)
+
+    start = len(before.encode())
+    constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
+
+    def see(_: Constraint, fills: Sequence[Fill], __: object) -> None:
+        known[:] = fills[0].tokens
+
+    verdict = fill(constraint, model, [ROOM], tokens.eog_id, watch=see)
+    assert verdict.fills == ("        b()\n        if c:\n",)
 
 
 def test_several_columns_are_tried_behind_a_header(tokens: SmallTokens) -> None:
