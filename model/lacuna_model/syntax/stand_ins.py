@@ -92,6 +92,8 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
     def errors(fills: Sequence[str]) -> int:
         return len(document.check([fill.encode() for fill in fills]))
 
+    left, until = errors(found), work.mark(MAX_SECONDS)
+
     def put(gap: int, one: str) -> None:
         """Let a gap hold a text if that leaves fewer errors."""
         nonlocal found, left
@@ -99,7 +101,6 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
         if (number := errors(other)) < left:
             found, left = other, number
 
-    left, until = errors(found), work.mark(MAX_SECONDS)
     for gap in [*range(len(regions))] * MAX_ROUNDS:
         for guess in guesses(gap):
             if not left or work.reached(until) or clock.over:

@@ -52,11 +52,6 @@ def test_a_file_that_the_interpreter_cannot_read_is_left_to_the_grammar(text: st
         assert python_compiles(text.encode()) or not error("", wanted, "\n" + text)
 
 
-@pytest.mark.parametrize("depth", [5, 300, 2_000])
-def test_strings_in_each_other_are_read_however_many(depth: int) -> None:
-    python_compiles(("x = " + "f'{" * depth + "y" + "}'" * depth + "\n").encode())
-
-
 @pytest.fixture
 def interrupted() -> Iterator[None]:
     """Garbage is collected, by code in Python, within every tree, and threads take turns there."""
@@ -89,12 +84,6 @@ def test_threads_that_compile_do_not_disturb_each_other() -> None:
     shallow, deep = b"x = 1\n" * 40, b"y = " + b"(" * 40 + b"1" + b" + 2)" * 40 + b"\n"
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(read, [shallow, deep * 4] * 10))
-
-
-def test_errors_are_raised_and_warnings_are_not() -> None:
-    compiled(b"'\\d'\n1 is 1\n")
-    with pytest.raises(SyntaxError):
-        compiled(b"def f(:\n")
 
 
 class Application(yaml.SafeLoader):

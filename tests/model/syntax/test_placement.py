@@ -20,8 +20,8 @@ IN_FUNCTION = "package a\n\nfunc f() {{\n\t{}\n}}\n"
 TWICE = load("declared_twice")
 
 
-def document(name: str, before: str, after: str) -> Document:
-    return Document((before + after).encode(), [(len(before), len(before))], require(name))
+def document(name: str, before: str, after: str, *, in_line: bool = False) -> Document:
+    return Document((before + after).encode(), [(len(before), len(before))], require(name), in_line=in_line)
 
 
 def takes(own: Document, fill: str) -> bool:
@@ -149,23 +149,19 @@ STRINGS = {
 }
 
 
-def in_line(name: str, before: str, after: str) -> Document:
-    return Document((before + after).encode(), [(len(before), len(before))], require(name), in_line=True)
-
-
 @pytest.mark.parametrize("name", STRINGS)
 def test_a_fill_of_one_line_stays_in_the_string(name: str) -> None:
     before, after = STRINGS[name]
     for between in (" + ", ", ", " ", " c=", " .. ", " . "):
-        assert not takes(in_line(name, before, after), f"b{after[0]}{between}{after[0]}c")
-    assert takes(in_line(name, before, after), "b c")
+        assert not takes(document(name, before, after, in_line=True), f"b{after[0]}{between}{after[0]}c")
+    assert takes(document(name, before, after, in_line=True), "b c")
 
 
 def test_code_in_a_string_is_checked_as_code_and_a_string_may_be_closed() -> None:
-    assert takes(in_line("javascript", "x = `a ${f(", ")}`;\n"), "`b`, 'c'")
-    assert takes(in_line("javascript", "x = `a ", "`;\n"), "${`b`}")
-    assert not takes(in_line("javascript", "x = `a ", "`;\n"), "` + `")
-    assert takes(in_line("python", 'print("a ', ", name)\n"), 'b"')
+    assert takes(document("javascript", "x = `a ${f(", ")}`;\n", in_line=True), "`b`, 'c'")
+    assert takes(document("javascript", "x = `a ", "`;\n", in_line=True), "${`b`}")
+    assert not takes(document("javascript", "x = `a ", "`;\n", in_line=True), "` + `")
+    assert takes(document("python", 'print("a ', ", name)\n", in_line=True), 'b"')
 
 
 def test_the_samples_declare_nothing_twice(samples: Samples) -> None:
