@@ -165,7 +165,8 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     if right.header:
         is_operand = right.rest.lstrip()[:1] in (b":", b"(") or BINARY.match(right.rest)
         head = opening or (operand if is_operand else b"")
-        return [word + b" " + head for word in (b"if", b"for x in", b"except", b"class", b"with", b"def")]
+        words = (b"def", b"if", b"class") if opening else (b"if", b"for x in", b"except", b"class", b"with", b"def")
+        return [word + b" " + head for word in words]
     if opening:
         return [*openings, operand + b" = " + opening]
     if BINARY.match(right.rest):
