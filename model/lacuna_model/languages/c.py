@@ -3,16 +3,10 @@
 from tree_sitter import Node
 
 from lacuna_model.languages.javascript import DO
-from lacuna_model.languages.language import CLASH, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds
+from lacuna_model.languages.language import CLASH, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 from lacuna_model.languages.predicates import Predicate, inside, macro, never, text_matches
 
 _NUMBERS = (rb"(?<!\w)\d\w*(?:'\w+)+",)  # with separators
-_C_LEXICON = Lexicon(
-    atoms=_NUMBERS,
-    heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),
-    tails=(DO,),
-    conditionals=True,
-)
 _C_STATEMENTS = kinds(
     "if_statement for_statement while_statement do_statement switch_statement return_statement break_statement "
     "continue_statement goto_statement labeled_statement case_statement compound_statement "
@@ -109,31 +103,18 @@ C = Language(
     "c",
     (".c", ".h"),
     "tree_sitter_c",
-    lexicon=_C_LEXICON,
+    lexicon=Lexicon(
+        atoms=_NUMBERS,
+        heads=texts("void x() ||struct x |x = |switch (x) |enum x |if (x) |do "),
+        tails=(DO,),
+        conditionals=True,
+    ),
     rules=Rules(_PLAIN_C_PLACES, _C_FITS, _C_WORDS, _C_QUOTING, _C_LASTING),
     declarations=Declarations(_C_NAMES, _C_ROLES, _C_SCOPES, _C_THROUGH, _C_BODIES, kinds("function_definition")),
     definitions=("c",),
 )
 
 
-_CPP_LEXICON = Lexicon(
-    declarations=(b"class x;",),
-    atoms=_NUMBERS,
-    raw=((b'R"(', b')"'),),
-    heads=(
-        b"void x() ",
-        b"",
-        b"struct x ",
-        b"namespace x ",
-        b"x = ",
-        b"switch (x) ",
-        b"if (x) ",
-        b"auto x = [] ",
-        b"try ",
-    ),
-    tails=(DO, (b"try", b" catch (...) {}")),
-    conditionals=True,
-)
 _CPP_WORDS = (
     f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
     "protected public template this throw true try typename using virtual"
@@ -164,7 +145,14 @@ CPP = Language(
     (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"),
     "tree_sitter_cpp",
     aliases=("c++", "cxx"),
-    lexicon=_CPP_LEXICON,
+    lexicon=Lexicon(
+        declarations=(b"class x;",),
+        atoms=_NUMBERS,
+        raw=((b'R"(', b')"'),),
+        heads=texts("void x() ||struct x |namespace x |x = |switch (x) |if (x) |auto x = [] |try "),
+        tails=(DO, (b"try", b" catch (...) {}")),
+        conditionals=True,
+    ),
     rules=Rules(_C_PLACES, _C_FITS, _CPP_WORDS, _C_QUOTING, _C_LASTING),
     declarations=Declarations(
         _C_NAMES,
@@ -174,8 +162,5 @@ CPP = Language(
         _C_BODIES,
         _CPP_OWN | kinds("function_definition for_statement if_statement while_statement"),
     ),
-    definitions=(
-        "c",
-        "cpp",
-    ),
+    definitions=("c", "cpp"),
 )

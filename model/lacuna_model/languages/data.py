@@ -9,28 +9,8 @@ from typing import Any
 import yaml
 from tree_sitter import Node
 
-from lacuna_model.languages.language import (
-    KEY,
-    Declarations,
-    Language,
-    Lexicon,
-    Role,
-    Rules,
-    StrictParsers,
-    kinds,
-)
+from lacuna_model.languages.language import KEY, Declarations, Language, Lexicon, Role, Rules, StrictParsers, kinds
 from lacuna_model.languages.predicates import COMMENTS
-
-_JSON_LEXICON = Lexicon(
-    heads=(b"", b'"x": ', b', "x": ', b", "),
-    links=(b'"x"',),
-    line_comment=(),
-    block_comment=(),
-    quotes=(b'"',),
-    operand=b"0",
-    body=b"",
-    terminator=b"",
-)
 
 
 def _first_value(node: Node) -> bool:
@@ -56,22 +36,22 @@ JSON = Language(
     "json",
     (".json",),
     "tree_sitter_json",
-    lexicon=_JSON_LEXICON,
+    lexicon=Lexicon(
+        heads=(b"", b'"x": ', b', "x": ', b", "),
+        links=(b'"x"',),
+        line_comment=(),
+        block_comment=(),
+        quotes=(b'"',),
+        operand=b"0",
+        body=b"",
+        terminator=b"",
+    ),
     rules=Rules("(document (_) @root)", {"root": _first_value}, firm=frozenset({"root"})),
     declarations=Declarations("string", {"pair": KEY}, kinds("object")),
     strict=StrictParsers((json.loads, _commented_json), ("", *_JSON_NEUTRAL), 200_000),
 )
 
 
-_TOML_LEXICON = Lexicon(
-    links=(b" = 0", b"]"),
-    line_comment=(b"#",),
-    block_comment=(),
-    quotes=(b'"""', b"'''", b'"', b"'"),
-    operand=b"0",
-    body=b" = 0",
-    terminator=b"",
-)
 MAX_DOTS = 1000  # in a line: the time of TOML's parser is quadratic in them
 
 
@@ -86,19 +66,19 @@ TOML = Language(
     "toml",
     (".toml",),
     "tree_sitter_toml",
-    lexicon=_TOML_LEXICON,
+    lexicon=Lexicon(
+        links=(b" = 0", b"]"),
+        line_comment=(b"#",),
+        block_comment=(),
+        quotes=(b'"""', b"'''", b'"', b"'"),
+        operand=b"0",
+        body=b" = 0",
+        terminator=b"",
+    ),
     strict=StrictParsers((_toml,), _TOML_NEUTRAL, 30_000),
 )
 
 
-_YAML_LEXICON = Lexicon(
-    links=(b": x", b":"),
-    line_comment=(b"#",),
-    block_comment=(),
-    operand=b"x",
-    body=b": x",
-    terminator=b"",
-)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -175,7 +155,9 @@ YAML = Language(
     (".yaml", ".yml"),
     "tree_sitter_yaml",
     aliases=("yml",),
-    lexicon=_YAML_LEXICON,
+    lexicon=Lexicon(
+        links=(b": x", b":"), line_comment=(b"#",), block_comment=(), operand=b"x", body=b": x", terminator=b""
+    ),
     declarations=Declarations(
         "flow_node",
         {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", until="flow_mapping")},

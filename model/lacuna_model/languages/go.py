@@ -12,15 +12,10 @@ from lacuna_model.languages.language import (
     Role,
     Rules,
     kinds,
+    texts,
 )
 from lacuna_model.languages.predicates import Predicate, inside, jump, one_of
 
-_LEXICON = Lexicon(
-    quotes=(b'"', b"'", b"`"),
-    heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
-    tails=((b"defer", b"()"), (b"go", b"()")),
-    terminator=b"",
-)
 _GO_LOOPS = kinds("for_statement")
 _GO_SWITCHES = kinds("expression_switch_statement type_switch_statement select_statement")
 _GO_HEADERS = _GO_LOOPS | _GO_SWITCHES | {"if_statement"}
@@ -97,7 +92,12 @@ GO = Language(
     (".go",),
     "tree_sitter_go",
     aliases=("golang",),
-    lexicon=_LEXICON,
+    lexicon=Lexicon(
+        quotes=(b'"', b"'", b"`"),
+        heads=texts("func x() ||type x struct |switch |x = x|if x |for |x: struct "),
+        tails=((b"defer", b"()"), (b"go", b"()")),
+        terminator=b"",
+    ),
     rules=Rules(_GO_PLACES, _GO_FITS, line_ends=True),
     declarations=Declarations(
         "identifier field_identifier type_identifier int_literal interpreted_string_literal rune_literal",

@@ -13,23 +13,14 @@ from lacuna_model.languages.language import (
     Role,
     Rules,
     kinds,
+    texts,
 )
 from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
 
 _JAVA_LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),
     declarations=(b"class x {}",),
-    heads=(
-        b"class x ",
-        b"",
-        b"void x() ",
-        b"switch (x) ",
-        b"enum x ",
-        b"x[] x = ",
-        b"if (x) ",
-        b"try ",
-        b"x = new x() ",
-    ),
+    heads=texts("class x ||void x() |switch (x) |enum x |x[] x = |if (x) |try |x = new x() "),
     tails=((b"try", b" finally {}"),),
 )
 _JAVA_LOOPS = LOOPS | {"enhanced_for_statement"}
@@ -134,8 +125,7 @@ _CSHARP_WALLS = kinds(
 _CSHARP_SIGNATURE = "explicit_interface_specifier parameters type_parameters type_parameter_list"
 _CSHARP_ROLES = {
     **dict.fromkeys(
-        kinds("variable_declarator parameter catch_declaration declaration_expression enum_member_declaration"),
-        Role(),
+        kinds("variable_declarator parameter catch_declaration declaration_expression enum_member_declaration"), Role()
     ),
     "property_declaration": Role(signature="explicit_interface_specifier"),
     "foreach_statement": Role("left", within=True),
@@ -160,11 +150,7 @@ CSHARP = Language(
     aliases=("c#", "c_sharp", "cs"),
     lexicon=_JAVA_LEXICON,
     declarations=Declarations(
-        "identifier",
-        _CSHARP_ROLES,
-        _CSHARP_SCOPES,
-        walls=_CSHARP_WALLS,
-        members=kinds("declaration_list"),
+        "identifier", _CSHARP_ROLES, _CSHARP_SCOPES, walls=_CSHARP_WALLS, members=kinds("declaration_list")
     ),
     definitions=("csharp",),
 )

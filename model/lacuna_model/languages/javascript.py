@@ -4,7 +4,18 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import CLASH, LOOPS, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds
+from lacuna_model.languages.language import (
+    CLASH,
+    LOOPS,
+    ONE_LINE,
+    Declarations,
+    Language,
+    Lexicon,
+    Role,
+    Rules,
+    kinds,
+    texts,
+)
 from lacuna_model.languages.predicates import Predicate, awaited, inside, jump, matched, never
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
@@ -15,19 +26,7 @@ _SCRIPT_LEXICON = Lexicon(
     declarations=(b"class x {}", b"x() {}"),
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
-    heads=(
-        b"",
-        b"function x() ",
-        b"class x ",
-        b"if (x) ",
-        b"x() ",
-        b"x = ",
-        b"x: ",
-        b"switch (x) ",
-        b"interface x ",
-        b"try ",
-        b"import ",
-    ),
+    heads=texts("|function x() |class x |if (x) |x() |x = |x: |switch (x) |interface x |try |import "),
     tails=(DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
 )
 _SCRIPT_LOOPS = LOOPS | {"for_in_statement"}
@@ -145,10 +144,7 @@ TYPESCRIPT = Language(
     lexicon=_SCRIPT_LEXICON,
     rules=Rules(_TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
     declarations=_TYPED_DECLARATIONS,
-    definitions=(
-        "javascript",
-        "typescript",
-    ),
+    definitions=("javascript", "typescript"),
 )
 TSX = Language(
     "tsx",
@@ -159,8 +155,5 @@ TSX = Language(
     lexicon=replace(_SCRIPT_LEXICON, tags=True),
     rules=tagged(_TYPED_PLACES, _TYPED_FITS),
     declarations=_TYPED_DECLARATIONS,
-    definitions=(
-        "javascript",
-        "typescript",
-    ),
+    definitions=("javascript", "typescript"),
 )

@@ -1,25 +1,7 @@
 """Kotlin."""
 
-from lacuna_model.languages.language import TYPE, Declarations, Language, Lexicon, Role, Rules, kinds
+from lacuna_model.languages.language import TYPE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 
-_LEXICON = Lexicon(
-    quotes=(b'"""', b'"', b"'"),
-    declarations=(b"class x {}", b"fun x() {}"),
-    heads=(
-        b"fun x() ",
-        b"",
-        b"class x ",
-        b"when (x) ",
-        b"x ",
-        b"if (x) ",
-        b"x -> ",
-        b"object : x ",
-        b"try ",
-        b"do ",
-    ),
-    tails=((b"do", b" while (x)"), (b"try", b" finally {}")),
-    terminator=b"",
-)
 # The grammar has `break`, `continue` and the truth values as names, too.
 _WORDS = (
     "as class do else for fun if in interface is object package return super this throw try typealias val var when "
@@ -40,7 +22,13 @@ KOTLIN = Language(
     (".kt", ".kts"),
     "tree_sitter_kotlin",
     aliases=("kt",),
-    lexicon=_LEXICON,
+    lexicon=Lexicon(
+        quotes=(b'"""', b'"', b"'"),
+        declarations=(b"class x {}", b"fun x() {}"),
+        heads=texts("fun x() ||class x |when (x) |x |if (x) |x -> |object : x |try |do "),
+        tails=((b"do", b" while (x)"), (b"try", b" finally {}")),
+        terminator=b"",
+    ),
     rules=Rules(reserved=_WORDS, quoting=_QUOTING),
     declarations=Declarations("identifier", _ROLES, _SCOPES),
     definitions=("kotlin",),

@@ -66,6 +66,11 @@ def kinds(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+def texts(joined: str) -> tuple[bytes, ...]:
+    """Return texts, given with bars between."""
+    return tuple(joined.encode().split(b"|"))
+
+
 @dataclass(frozen=True)
 class Rules:
     """One language's rules.

@@ -49,6 +49,8 @@ CHUNK = 4_096
 # Texts that reached a limit are remembered, so that no request waits for one of them twice.
 REMEMBERED = 256
 TOO_LONG = "that takes too long with this text"
+ENDLESS = "the grammar does not come to an end with the text that begins with %s"
+DEEP = "the text that begins with %s is nested too deeply"
 
 
 class UnparsableError(LacunaError):
@@ -106,22 +108,21 @@ class Parser:
             work.spend(_cost(len(text), limit))
             raise UnparsableError(said)
         if self._breaks is not None and self._breaks(text):
-            raise UnparsableError(_endless(text))
+            raise UnparsableError(ENDLESS % _beginning(text))
         if not self._is_tame(text):
             work.check()
-            raise self._refused(text, _endless(text))
+            raise self._refused(text, ENDLESS)
         progress = _Progress(min(most, limit), len(text))
         tree, size = self._parsed(text, old, progress)
-        if tree is None and progress.reports > most:
-            work.spend(_cost(min(size, len(text)), min(progress.reports, limit)))
-            return None, progress.reports
-        work.check()
-        if tree is None:
-            work.spend(_cost(min(size, len(text)), limit))  # as where the same text is refused again
-            raise self._refused(text, _endless(text))
-        work.spend(_cost(min(size, len(text)), min(progress.reports, limit)))
-        if old is None and _is_deep(tree):
-            raise self._refused(text, _deep(text))
+        is_endless = tree is None and progress.reports <= most
+        if tree is not None or is_endless:
+            work.check()
+        # an endless parse costs as much as where the same text is refused again
+        work.spend(_cost(min(size, len(text)), limit if is_endless else min(progress.reports, limit)))
+        if is_endless:
+            raise self._refused(text, ENDLESS)
+        if tree is not None and old is None and _is_deep(tree):
+            raise self._refused(text, DEEP)
         return tree, progress.reports
 
     def _parsed(self, text: bytes, old: Tree | None, progress: _Progress) -> tuple[Tree | None, int]:
@@ -172,9 +173,9 @@ class Parser:
         work.check()
         return tree is None or progress.slowest > SLOW_NS
 
-    def _refused(self, text: bytes, message: str) -> UnparsableError:
+    def _refused(self, text: bytes, why: str) -> UnparsableError:
         """Remember that a text has reached a limit; returns the error to raise."""
-        _HOPELESS[self._key(text)] = message
+        message = _HOPELESS[self._key(text)] = why % _beginning(text)
         while len(_HOPELESS) > REMEMBERED:
             del _HOPELESS[next(iter(_HOPELESS))]
         return UnparsableError(message)
@@ -229,6 +230,13 @@ def advance(point: Point, text: bytes) -> Point:
     return Point(point.row + rows, column)
 
 
+def edited(tree: Tree, before: bytes, old: bytes, new: bytes) -> Tree:
+    """Return a copy of a tree, edited as if ``new`` stood in place of ``old`` behind the text ``before``."""
+    found, start, point = tree.copy(), len(before), advance(Point(0, 0), before)
+    found.edit(start, start + len(old), start + len(new), point, advance(point, old), advance(point, new))
+    return found
+
+
 def _is_deep(tree: Tree) -> bool:
     """Whether one of the nodes that are looked at is in too many others."""
     cursor = tree.walk()
@@ -245,14 +253,6 @@ def _is_deep(tree: Tree) -> bool:
             if len(begins) >= DEEPEST:
                 return True
     return False
-
-
-def _endless(text: bytes) -> str:
-    return f"the grammar does not come to an end with the text that begins with {_beginning(text)}"
-
-
-def _deep(text: bytes) -> str:
-    return f"the text that begins with {_beginning(text)} is nested too deeply"
 
 
 def _beginning(text: bytes) -> str:

@@ -2,17 +2,10 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds
+from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 from lacuna_model.languages.predicates import Predicate, jump, never, one_of
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
-_LEXICON = Lexicon(
-    long_strings=True,
-    quotes=(b'"',),
-    atoms=(_CHARACTER,),
-    raw=((b'r#"', b'"#'),),
-    heads=(b"fn x() ", b"", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
-)
 _RUST_PLACES = """
 (source_file (expression_statement (_) @item))
 (source_file [(let_declaration) (function_signature_item)] @stray)
@@ -26,8 +19,7 @@ _RUST_FITS: dict[str, Predicate] = {
     "stray": never,
     "item": one_of("macro_invocation"),
     "jump": jump(
-        kinds("loop_expression while_expression for_expression"),
-        kinds("function_item closure_expression async_block"),
+        kinds("loop_expression while_expression for_expression"), kinds("function_item closure_expression async_block")
     ),
 }
 _RUST_WORDS = (
@@ -66,7 +58,13 @@ RUST = Language(
     (".rs",),
     "tree_sitter_rust",
     aliases=("rs",),
-    lexicon=_LEXICON,
+    lexicon=Lexicon(
+        long_strings=True,
+        quotes=(b'"',),
+        atoms=(_CHARACTER,),
+        raw=((b'r#"', b'"#'),),
+        heads=texts("fn x() ||struct x |impl x |match x |enum x |x => |if x |x = x |x: x "),
+    ),
     rules=Rules(_RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
     declarations=Declarations("identifier field_identifier type_identifier", _RUST_ROLES, _RUST_SCOPES),
     definitions=("rust",),

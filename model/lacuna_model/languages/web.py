@@ -2,18 +2,9 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import MEMBER, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds
+from lacuna_model.languages.language import MEMBER, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 from lacuna_model.languages.predicates import Predicate, never
 
-_HTML_LEXICON = Lexicon(
-    line_comment=(),
-    block_comment=((b"<!--", b"-->"),),
-    brackets=(b"<>",),
-    body=b"",
-    terminator=b"",
-    operand=b"x",
-    tags=True,
-)
 _HTML_PLACES = """
 (element . (start_tag)) @element
 (erroneous_end_tag) @closing
@@ -37,7 +28,15 @@ HTML = Language(
     "html",
     (".html", ".htm"),
     "tree_sitter_html",
-    lexicon=_HTML_LEXICON,
+    lexicon=Lexicon(
+        line_comment=(),
+        block_comment=((b"<!--", b"-->"),),
+        brackets=(b"<>",),
+        body=b"",
+        terminator=b"",
+        operand=b"x",
+        tags=True,
+    ),
     rules=Rules(_HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), blamed={"element": 0}),
     declarations=Declarations(
         "attribute_name", {"attribute": Role("", "attribute")}, kinds("start_tag self_closing_tag")
@@ -45,16 +44,14 @@ HTML = Language(
 )
 
 
-_CSS_LEXICON = Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;")
-
-CSS = Language("css", (".css",), "tree_sitter_css", lexicon=_CSS_LEXICON)
-
-
-_PHP_LEXICON = Lexicon(
-    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
-    line_comment=(b"//", b"#"),
-    operand=b"$x",
+CSS = Language(
+    "css",
+    (".css",),
+    "tree_sitter_css",
+    lexicon=Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;"),
 )
+
+
 _PHP_ROLES = {
     "function_definition": Role(space="function"),
     "method_declaration": Role(space="method"),
@@ -73,7 +70,9 @@ PHP = Language(
     (".php",),
     "tree_sitter_php",
     "language_php",
-    lexicon=_PHP_LEXICON,
+    lexicon=Lexicon(
+        heads=texts("|function x() |class x |switch ($x) |if ($x) "), line_comment=(b"//", b"#"), operand=b"$x"
+    ),
     declarations=Declarations("name variable_name", _PHP_ROLES, _PHP_SCOPES),
     definitions=("php",),
 )

@@ -2,69 +2,47 @@
 
 from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, kinds
 
-_BASH_LEXICON = Lexicon(
-    brackets=(b"[]", b"{}"),  # a lone ")" ends the pattern of a case
-    line_comment=(b"#",),
-    block_comment=(),
-    quotes=(b'"', b"'", b"`"),
-    atoms=(rb"\$#", rb"\$\{[^{}\"'`\n]*\}"),
-    statement=b":",
-    body=b" :",
-    terminator=b"",
-    blocks=(
-        (b"if", b"fi", b"if x; then"),
-        (b"do", b"done", b"while x; do"),
-        (b"case", b"esac", b"case x in"),
-    ),
-)
-
 BASH = Language(
     "bash",
     (".sh", ".bash"),
     "tree_sitter_bash",
     aliases=("shellscript", "sh", "shell"),
-    lexicon=_BASH_LEXICON,
-)
-
-
-_LUA_LEXICON = Lexicon(
-    line_comment=(b"--",),
-    block_comment=((b"--[[", b"]]"),),
-    raw=((b"[[", b"]]"),),
-    operand=b"x",
-    body=b"",
-    links=(b" then", b" do"),
-    terminator=b"",
-    blocks=(
-        (b"function", b"end", b"function x()"),
-        (b"if", b"end", b"if x then"),
-        (b"do", b"end", b"do"),
+    lexicon=Lexicon(
+        brackets=(b"[]", b"{}"),  # a lone ")" ends the pattern of a case
+        line_comment=(b"#",),
+        block_comment=(),
+        quotes=(b'"', b"'", b"`"),
+        atoms=(rb"\$#", rb"\$\{[^{}\"'`\n]*\}"),
+        statement=b":",
+        body=b" :",
+        terminator=b"",
+        blocks=((b"if", b"fi", b"if x; then"), (b"do", b"done", b"while x; do"), (b"case", b"esac", b"case x in")),
     ),
 )
+
 
 LUA = Language(
     "lua",
     (".lua",),
     "tree_sitter_lua",
-    lexicon=_LUA_LEXICON,
+    lexicon=Lexicon(
+        line_comment=(b"--",),
+        block_comment=((b"--[[", b"]]"),),
+        raw=((b"[[", b"]]"),),
+        operand=b"x",
+        body=b"",
+        links=(b" then", b" do"),
+        terminator=b"",
+        blocks=((b"function", b"end", b"function x()"), (b"if", b"end", b"if x then"), (b"do", b"end", b"do")),
+    ),
     declarations=Declarations(
-        "identifier",
-        {"label_statement": Role("")},
-        kinds("chunk block function_declaration function_definition"),
+        "identifier", {"label_statement": Role("")}, kinds("chunk block function_declaration function_definition")
     ),
     definitions=("lua",),
 )
 
 
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
-_RUBY_LEXICON = Lexicon(
-    line_comment=(b"#",),
-    block_comment=(),
-    quotes=(b'"', b"'", b"`"),
-    body=b"",
-    terminator=b"",
-    blocks=tuple((word, b"end", b"if x") for word in _RUBY_WORDS),
-)
 _RUBY_ROLES = {
     **dict.fromkeys(kinds("method_parameters block_parameters lambda_parameters"), Role("*")),
     **dict.fromkeys(
@@ -78,7 +56,14 @@ RUBY = Language(
     (".rb", ".rake"),
     "tree_sitter_ruby",
     aliases=("rb",),
-    lexicon=_RUBY_LEXICON,
+    lexicon=Lexicon(
+        line_comment=(b"#",),
+        block_comment=(),
+        quotes=(b'"', b"'", b"`"),
+        body=b"",
+        terminator=b"",
+        blocks=tuple((word, b"end", b"if x") for word in _RUBY_WORDS),
+    ),
     declarations=Declarations("identifier", _RUBY_ROLES, _RUBY_SCOPES),
     definitions=("ruby",),
 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained
 from lacuna_model.core.params import Region
+from lacuna_model.core.regions import RULES
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
@@ -15,7 +16,7 @@ from lacuna_model.syntax.constraint import SyntaxConstraint
 from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.excerpt import excerpt, scanning
 from lacuna_model.syntax.readable import Readable
-from lacuna_model.syntax.region import RegionRules, allowed_tokens
+from lacuna_model.syntax.region import allowed_tokens
 from lacuna_model.syntax.stand_ins import named
 from lacuna_model.syntax.stand_ins import stand_ins as short_texts
 
@@ -31,6 +32,7 @@ __all__ = [
     "scanning",
     "stand_ins",
 ]
+ANY_RULE = (*RULES, "single_line", "max_lines")
 
 
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadline: float | None = None) -> list[str]:
@@ -59,7 +61,7 @@ def constraint_for(
     cannot be compiled raises ``RequestError``, here or in the first call of the constraint.
     """
     known = language_for(path, language) if syntax else None
-    if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
+    if known is None and not any(getattr(region, rule) for region in regions for rule in ANY_RULE):
         return Unconstrained(tokens)
     lines_above = 0
     if known is not None:

@@ -1,19 +1,19 @@
 """Blocks that are columns: the lines that must be written so that the suffix of a gap is in open blocks."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 REACH = 4000
-CLAUSES = {
-    b"elif": b"if x:",
-    b"else": b"if x:",
-    b"except": b"try:",
-    b"finally": b"try:",
-    b"case": b"match x:",
+CLAUSES = {b"elif": b"if x:", b"else": b"if x:", b"except": b"try:", b"finally": b"try:", b"case": b"match x:"}
+# What heads the block that a clause continues.
+_HANDLED = (b"try", b"except")
+CONTINUED = {
+    b"else": (b"if", b"elif", b"for", b"while", *_HANDLED),
+    b"except": _HANDLED,
+    b"finally": _HANDLED,
+    b"case": (b"match",),
 }
-TAKES_ELSE = frozenset({b"if", b"elif", b"for", b"while", b"try", b"except"})
-TAKES_EXCEPT = frozenset({b"try", b"except"})
 
 
 class StatementLine(NamedTuple):
@@ -63,27 +63,12 @@ def _line(raw: bytes) -> StatementLine:
     return StatementLine(blank.end(), word.group() if word else b"")
 
 
-class ColumnLayout(NamedTuple):
-    """Lines to write (column, header) before a statement at ``column``."""
-
-    lines: tuple[tuple[int, bytes], ...]
-    column: int
-
-
-class Needs(NamedTuple):
-    """The headers that the coming lines need around them: for any block, and for one at the top level."""
-
-    block: bytes = b"if x:"
-    top_level: bytes = b"if x:"
-
-
-def needs(text: bytes) -> Needs:
-    """The headers that the lines up to the next top-level statement need, judged by their words."""
+def header_for(text: bytes) -> bytes:
+    """The header that the lines up to the next top-level statement need around them, judged by their words."""
     words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
-    block = b"while x:" if words & {b"continue", b"break"} else b"if x:"
-    if words & {b"return", b"yield", b"await"}:
-        return Needs(block, b"async def x():" if b"await" in words else b"def x():")
-    return Needs(block, block)
+    if words & {b"continue", b"break"}:
+        return b"while x:"
+    return b"async def x():" if b"await" in words else b"def x():" if words else b"if x:"
 
 
 def lay_lines(
@@ -92,38 +77,38 @@ def lay_lines(
     *,
     header: bool,
     unit: int,
-    floor: int = 0,
-    needs: Needs = Needs(),  # noqa: B008 (a constant)
-) -> ColumnLayout:
-    """The lines between open blocks and a statement that the coming lines can follow.
+    floor: int,
+    head: bytes,
+) -> list[tuple[int, bytes]]:
+    """The lines between open blocks and a statement that the coming lines can follow: their columns and headers.
 
-    ``header`` says that this statement is itself the header of the coming block. ``floor`` is the statement's least
-    column, ``unit`` the width of an indentation.
+    The last is the statement's own. ``header`` says that this statement is itself the header of the coming block.
+    ``floor`` is the statement's least column, ``unit`` the width of an indentation, ``head`` the header of a new block.
     """
     column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
-    columns = [line.column for line in opened]
-    heads = {line.column: line.word for line in opened[:-1]}
+    blocks = {opened[-1].column: b"", **{line.column: line.word for line in opened[:-1]}}  # the word that heads each
     lines: list[tuple[int, bytes]] = []
+
+    def write(column: int, text: bytes, word: bytes) -> None:
+        lines.append((column, text))
+        for inner in [known for known in blocks if known > column]:
+            del blocks[inner]
+        blocks[column] = word
+
     for open_try in reversed([line for line in opened[:-1] if line.word == b"try"]):
         follower = next((line for line in coming if line.column <= open_try.column), None)
         if follower is None or follower.column < open_try.column or follower.word not in (b"except", b"finally"):
-            lines.append((open_try.column, b"finally: pass"))
-            columns = [known for known in columns if known <= open_try.column]
-            heads = {known: word for known, word in heads.items() if known < open_try.column}
-    targets = [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]
-    for target in targets:
-        if target.column not in columns and target.column > 0:
-            parent = max((known for known in columns if known < target.column), default=0)
-            head = needs.block if _in_function(heads, parent) else needs.top_level
-            lines.append((parent, head))
-            columns = [known for known in columns if known <= parent] + [target.column]
-            heads = {known: word for known, word in heads.items() if known < parent} | {parent: head.split(b" ")[0]}
-        if target.word in CLAUSES and not _continues(heads.get(target.column), target.word):
-            lines.append((target.column, CLAUSES[target.word]))
-            columns = [known for known in columns if known <= target.column] + [target.column + unit]
-            heads = {known: word for known, word in heads.items() if known < target.column}
-            heads[target.column] = CLAUSES[target.word].rstrip(b":")
-    return ColumnLayout(tuple(lines), column)
+            write(open_try.column, b"finally: pass", b"")
+    for target in [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]:
+        if target.column not in blocks and target.column > 0:
+            parent = max((known for known in blocks if known < target.column), default=0)
+            write(parent, head, head.split(b" ")[0])
+            blocks[target.column] = b""
+        if target.word in CLAUSES and blocks.get(target.column) not in CONTINUED.get(target.word, CONTINUED[b"else"]):
+            clause = CLAUSES[target.word]
+            write(target.column, clause, clause.rstrip(b":"))
+            blocks[target.column + unit] = b""
+    return [*lines, (column, b"")]
 
 
 def _statement_column(
@@ -140,28 +125,3 @@ def _statement_column(
     if following.word in CLAUSES:
         return min((column for column in columns if column > following.column), default=following.column + unit)
     return following.column
-
-
-def _in_function(heads: Mapping[int, bytes], column: int) -> bool:
-    """Whether a line of this column is in a function, or may be, given the heads of the open blocks."""
-    scopes = [word for place, word in sorted(heads.items()) if place < column and word in (b"class", b"def", b"async")]
-    return column > 0 and scopes[-1:] != [b"class"]
-
-
-def _continues(head: bytes | None, clause: bytes) -> bool:
-    if head is None:
-        return False
-    if clause in (b"except", b"finally"):
-        return head in TAKES_EXCEPT
-    return head == b"match" if clause == b"case" else head in TAKES_ELSE
-
-
-def render(layout: ColumnLayout, newline: bytes, mark: bytes) -> bytes:
-    """The text of a layout up to where its statement begins; ``mark`` is the character that indents."""
-    return b"".join(_rendered(layout, newline, mark))
-
-
-def _rendered(layout: ColumnLayout, newline: bytes, mark: bytes) -> Iterator[bytes]:
-    for column, header in layout.lines:
-        yield newline + mark * column + header
-    yield newline + mark * layout.column

@@ -27,17 +27,7 @@ COMPILED_NS, PARSED_NS = 270, 400  # of work, for each byte
 MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
-LINES = (
-    b"pass",
-    b"if x:",
-    b"try:",
-    b"except:",
-    b"except: pass",
-    b"finally: pass",
-    b"else:",
-    b"case _:",
-    b"x,",
-)
+LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()
@@ -126,10 +116,8 @@ def line_of_error(text: bytes) -> int | None:
     work.spend(len(text) * COMPILED_NS)
     try:
         compiled(text)
-    except SyntaxError as error:
-        return error.lineno or 1
-    except ValueError:  # null bytes
-        return text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1
+    except (SyntaxError, ValueError) as error:  # the latter for null bytes
+        return getattr(error, "lineno", None) or 1
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None
@@ -172,14 +160,12 @@ class Strict:
     @cached_property
     def _strictest(self) -> StrictParser | None:
         """The strictest parser that accepts the document with neutral text in its gaps; None without one."""
-        texts = [self._text, *(self._filled(neutral) for neutral in self._neutral)]
+        fills = (neutral.encode() for neutral in self._neutral)
+        texts = [self._text, *(splice(self._text, [(*gap, fill) for gap in self._gaps]) for fill in fills)]
         for parser, text in product(self._parsers, texts):
             if _refusal(parser, text) is None:
                 return parser
         return None
-
-    def _filled(self, neutral: str) -> bytes:
-        return splice(self._text, [(*gap, neutral.encode()) for gap in self._gaps])
 
 
 def _refusal(parser: StrictParser, text: bytes) -> int | None:

@@ -5,17 +5,15 @@ they may end the statement and begin another one on a new line. All are verified
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import islice, product, tee
+from itertools import product, tee
 from operator import itemgetter
-from typing import Any
 
-from lacuna_model.syntax.columns import Needs, StatementLine, lay_lines, open_lines, render
-from lacuna_model.syntax.literals import Completions, Tags
+from lacuna_model.syntax.columns import StatementLine, lay_lines, open_lines
 from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
-from lacuna_model.syntax.sides import BINARY, OpenBrackets, RightSide, Sides
-from lacuna_model.text.lines import finish_character, indentation
+from lacuna_model.syntax.sides import BINARY, Brackets, Completions, RightSide, Sides, Tags
+from lacuna_model.text.lines import finish_character
 
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
@@ -60,8 +58,7 @@ class Operands:
             return self._bodies(state, state.body_due, fill)
         if not state.last:
             return [b"", self._lexicon.statement or self._lexicon.operand]
-        apart = re.search(rb"[\w\x80-\xff]\Z", self.in_front(fill, 1))
-        space = b" " if apart else self._continuation(state, fill)
+        space = b" " if re.search(rb"[\w\x80-\xff]\Z", self.in_front(fill, 1)) else b""
         operand = space + self._lexicon.operand
         links = [space + link.lstrip() if space else link for link in self._lexicon.links]
         wanted = state.last in WANTS_OPERAND or not WHOLE.search(state.last)
@@ -69,50 +66,33 @@ class Operands:
 
     def _bodies(self, state: Scan, header: bytes, fill: bytes) -> list[bytes]:
         """The body of a header, or the indentation of the body that follows."""
-        line, wanted = self._line(fill), header + self.mark * self.unit
+        line, wanted = self.in_front(fill, 200).rpartition(b"\n")[2], header + self.mark * self.unit
         indent = wanted[len(line) :] if wanted.startswith(line) else b""
         body = [indent + self._lexicon.statement, *([indent] if indent else [])]
         coming = self._right.coming
         follows = self._right.blank and bool(coming) and coming[0].column > len(state.indent)
         return [b"", *body] if follows else [*body, b""]
 
-    def _continuation(self, state: Scan, fill: bytes) -> bytes:
-        """The indentation of an empty line inside brackets, up to that of the line above.
-
-        tree-sitter's Python grammar reports a dedent as an error even there.
-        """
-        above, newline, line = self.in_front(fill, 2000).rpartition(b"\n")
-        if not (self._lexicon.columns and state.stack and newline) or line.strip():
-            return b""
-        above = above[above.rfind(b"\n") + 1 :]
-        indent = indentation(above, b" \t")
-        return indent[len(line) :] if indent.startswith(line) else b""
-
-    def _line(self, fill: bytes) -> bytes:
-        """The current line up to the end of a fill's beginning."""
-        return self.in_front(fill, 200).rpartition(b"\n")[2]
-
 
 REACH = 4000
-DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
-DEFINITION = Needs(b"def x():", b"def x():")
 
 
 class ColumnLines:
     """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
 
-    def __init__(self, sides: Sides, target: OpenBrackets, operands: Operands) -> None:
-        self._right, self._lexicon, self._target = sides.right, sides.right.lexicon, target
-        self._operands = operands
+    def __init__(self, right: RightSide, target: Brackets, operands: Operands) -> None:
+        self._right, self._lexicon, self._target, self._operands = right, right.lexicon, target, operands
 
     def over(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Yield (rank, completion): each ends the statement and begins another one."""
         right, operands = self._right, self._operands
         if right.blank and not right.coming and not right.unmatched:
             return
-        kept = _kept(state, self._target)
+        kept = shared(state.stack, self._target)
+        while kept and state.stack[kept - 1].closer in (b")", b"]"):  # no parenthesis stays open around a statement
+            kept -= 1
         closers = b"".join(reversed(state.closers[kept:]))
-        opened = [bracket.closer for bracket in self._target.stack[kept:]]
+        opened = [bracket.closer for bracket in self._target[kept:]]
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
         if right.margin and not opened:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
@@ -133,8 +113,7 @@ class ColumnLines:
 
         They are ``bare`` if nothing more comes in the line, so that its indentation is not needed.
         """
-        # a decorator that ends here needs a definition after it
-        lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
+        lead = partial(self._lead, bare=bare)
         body, unit = self._lexicon.body if state.header_open else b"", self._operands.unit
         text = self._operands.in_front(fill, REACH)
         opened = open_lines(text, unit)
@@ -143,10 +122,7 @@ class ColumnLines:
             opened = [*(line for line in opened[:-1] if line.column < own), StatementLine(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
-            if DECORATED.search(text):
-                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
-            needs = DEFINITION if DECORATED.search(text) else self._right.needs
-            yield b"", lead(opened, written=len(line), needs=needs)
+            yield b"", lead(opened, written=len(line))
         child = opened[-1].column + unit
         floor = 0 if bare else child
         if state.header_open:
@@ -162,40 +138,22 @@ class ColumnLines:
             yield body, lead(outer or opened[:1])
         yield body, self._operands.newline + self._operands.mark * opened[-1].column
 
-    def _lead(
-        self,
-        opened: Sequence[StatementLine],
-        *,
-        written: int = -1,
-        floor: int = 0,
-        needs: Needs | None = None,
-        bare: bool,
-    ) -> bytes:
+    def _lead(self, opened: Sequence[StatementLine], *, written: int = -1, floor: int = 0, bare: bool) -> bytes:
         """The lines between the open blocks and the suffix, or the text written before it.
 
         ``written`` is the number of spaces on an empty current line, ``floor`` the least column of the new statement.
         """
         right, operands = self._right, self._operands
-        layout = lay_lines(
-            opened, right.coming, header=right.header, unit=operands.unit, floor=floor, needs=needs or right.needs
-        )
-        lead = render(layout, operands.newline, operands.mark)
-        first = layout.lines[0][0] if layout.lines else layout.column
-        if first >= written >= 0:
+        unit = operands.unit
+        lines = lay_lines(opened, right.coming, header=right.header, unit=unit, floor=floor, head=right.head)
+        lead = b"".join(operands.newline + operands.mark * column + text for column, text in lines)
+        if lines[0][0] >= written >= 0:
             lead = lead.removeprefix(operands.newline)[written:]
-        if bare and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
+        if bare and len(lines) > 1 and right.coming and right.coming[0].column <= lines[-2][0]:
             return lead + self._lexicon.statement  # otherwise the block of the last header would be empty
         if bare and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead
-
-
-def _kept(state: Scan, target: OpenBrackets) -> int:
-    """The number of brackets that stay open around a new statement, none of them a parenthesis."""
-    kept = shared(state.stack, target.stack)
-    while kept and state.stack[kept - 1].closer in (b")", b"]"):
-        kept -= 1
-    return kept
 
 
 def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
@@ -205,7 +163,10 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
         return openings
     opening = operand + b"(" if closers == [b")"] else openings[0] if openings != [b""] else b""
     if right.header:
-        return _header_heads(right.rest, opening, operand)
+        is_operand = right.rest.lstrip()[:1] in (b":", b"(") or BINARY.match(right.rest)
+        head = opening or (operand if is_operand else b"")
+        words = (b"def", b"if", b"class") if opening else (b"if", b"for x in", b"except", b"class", b"with", b"def")
+        return [word + b" " + head for word in words]
     if opening:
         return [*openings, operand + b" = " + opening]
     if BINARY.match(right.rest):
@@ -217,37 +178,17 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
 
 
-def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
-    """Beginnings of a header that the rest of the line may complete, likeliest first."""
-    word = rest.lstrip()
-    if word.startswith(b":"):
-        return [b"if " + operand, b"else", b"try"]
-    if opening:
-        return [b"def " + opening, b"if " + opening, b"for x in " + opening, b"class " + opening]
-    if word.startswith((b"in ", b"in(")):
-        return [b"for " + operand + b" "[len(rest) - len(word) :]]
-    if word.startswith((b"as ", b"->")):
-        return [b"with " + operand, b"def " + operand + b"()"]
-    if word.startswith(b"("):
-        return [b"def " + operand, b"if " + operand, b"class " + operand]
-    space = b"" if rest[:1].isspace() else b" "
-    if BINARY.match(rest):
-        return [b"if " + operand]
-    return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
-
-
 LIMIT = 96  # completions of one beginning
 OPENINGS = 10
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 ELEMENT_RANK = 1.3
 # Turning the rest of a line into a comment is right if it was one, and otherwise the last resort.
-COMMENT_RANK = 8.0
-PROSE_BONUS = 7.5
+COMMENT_RANK, PROSE_BONUS = 8.0, 7.5
 
 Ranked = tuple[float, bytes]
 Source = Callable[[], list[Ranked]]
-Complete = Callable[..., Iterator[Ranked]]
+Complete = Callable[[Scan, bytes], Iterator[Ranked]]
 
 
 class Closer:
@@ -266,13 +207,6 @@ class Closer:
         if self._lexicon.line_comment and not self._right.blank:
             self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._scanned: dict[bytes, Scan] = {}
-
-    def _scan(self, fill: bytes) -> Scan:
-        """The state after the beginning of a fill, cached because few beginnings are asked for often."""
-        if fill not in self._scanned:
-            self._scanned[fill] = scan(fill, self._lexicon, self._sides.left)
-        return self._scanned[fill]
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Yield texts to put after the beginning of a fill, likeliest first, without duplicates.
@@ -283,10 +217,13 @@ class Closer:
         return found
 
     def _find(self, fill: bytes) -> Iterator[bytes]:
-        character = finish_character(fill)
-        state = self._scan(fill + character)
-        for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
-            yield character + text
+        character, seen = finish_character(fill), set[bytes]()
+        for text in _in_order(self._sources(scan(fill + character, self._lexicon, self._sides.left), fill)):
+            if text not in seen:
+                seen.add(text)
+                yield character + text
+            if len(seen) == LIMIT:
+                return
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
@@ -295,21 +232,21 @@ class Closer:
         for end_rank, end in self._ends:
             sides = self._sides.below if end else self._sides
             for place, target in enumerate(sides.targets):
-                rank, given = end_rank + place, (sides, target, state, fill)
-                sources.append((rank - 1.0, partial(_ended, self._in_line, end, rank, *given)))
+                rank, in_line = end_rank + place, partial(self._in_line, sides.right, target)
+                sources.append((rank - 1.0, partial(_ended, in_line, end, rank, state, fill)))
                 if self._lexicon.columns:
-                    rank += lines_rank
-                    sources.append((rank - 0.5, partial(_ended, self._on_lines, end, rank, *given)))
+                    rank, on_lines = rank + lines_rank, ColumnLines(sides.right, target, self._operands).over
+                    sources.append((rank - 0.5, partial(_ended, on_lines, end, rank, state, fill)))
         return sorted(sources, key=itemgetter(0))
 
-    def _in_line(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+    def _in_line(self, right: RightSide, target: Brackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
         """Completions that continue in the line after the gap, and leave the brackets of a target open."""
-        inside = sides.right.inside
+        inside = right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
-        kept = shared(state.stack, target.stack)
-        openings = sides.right.openings([bracket.closer for bracket in target.stack[kept:]], outside=not kept)
-        ends_header = state.header_open and not sides.right.header and not kept
+        kept = shared(state.stack, target)
+        openings = right.openings([bracket.closer for bracket in target[kept:]], outside=not kept)
+        ends_header = state.header_open and not right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
             for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
@@ -330,9 +267,6 @@ class Closer:
         elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
         return {closers: 0.0, ended: 1.0, **elements}
 
-    def _on_lines(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
-        return ColumnLines(sides, target, self._operands).over(state, fill)
-
     def _closing(self, brackets: Sequence[Bracket]) -> bytes:
         """The closers of brackets, given outermost first, each with the text that must follow the block of its word."""
         closers = []
@@ -351,9 +285,9 @@ def completions(sides: Sides) -> Completions:
     return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
 
 
-def _ended(complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+def _ended(complete: Complete, end: bytes, rank: float, state: Scan, fill: bytes) -> list[Ranked]:
     """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
-    return [(rank + own, text + end) for own, text in complete(*given)]
+    return [(rank + own, text + end) for own, text in complete(state, fill)]
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
@@ -364,11 +298,3 @@ def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
         yield from (text for _, text in waiting[:ready])
         waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
     yield from (text for _, text in waiting)
-
-
-def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
-    """Yield the texts that are not in ``seen``, and add them to it."""
-    for text in texts:
-        if text not in seen:
-            seen.add(text)
-            yield text

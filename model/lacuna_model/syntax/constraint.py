@@ -22,9 +22,8 @@ from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.reasons import no_fill
 from lacuna_model.syntax.region import RegionRules, in_line
-from lacuna_model.syntax.stand_ins import Others, one_side
+from lacuna_model.syntax.stand_ins import Others, no_fill, one_side
 
 MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
@@ -74,29 +73,26 @@ class SyntaxConstraint:
     def _gap(self, gap: int) -> ProvedGap:
         """One gap, whose judge and reading see the other gaps as they are when these are made."""
         until = self._regions[gap + 1].start if gap + 1 < len(self._regions) else len(self._text)
-        rules = RegionRules(self._regions[gap], self._text[self._regions[gap].end : until])
-        whole = takes_lines(self._text[: self._regions[gap].start], self._text[self._regions[gap].end :])
-        if self._language is None:
-            return ProvedGap(self._tokens, rules, None, None, whole_lines=whole)
+        start, end = self._regions[gap].start, self._regions[gap].end
+        rules = RegionRules(self._regions[gap], self._text[end:until])
+        whole = takes_lines(self._text[:start], self._text[end:])
         judge, reading = partial(self._judge, gap), partial(self._reading, gap)
-        return ProvedGap(self._tokens, rules, judge, reading, whole_lines=whole)
+        return ProvedGap(gap, self._tokens, rules, judge, reading, whole_lines=whole)
 
     def _judge(self, gap: int) -> Judge | None:
-        """The judge of a gap's fills; None where the open gaps are to blame for errors in any case."""
-        assert self._language is not None
-        if self._others.leave_errors and self._are_others_open(gap):
+        """The judge of a gap's fills; None without a grammar, or where open gaps are to blame in any case."""
+        if self._language is None or (self._others.leave_errors and self._are_others_open(self._gaps[gap])):
             return None
         text, place = self._others.around(gap)
         is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
         return Judge(text, place, self._language, self._clock, in_line=is_line, strict=strict)
 
-    def _are_others_open(self, gap: int) -> bool:
-        return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
+    def _are_others_open(self, own: ProvedGap) -> bool:
+        return not all(other.ended for other in self._gaps if other is not own)
 
     def _reading(self, gap: int) -> Reading | None:
         """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
-        assert self._language is not None
-        if not all(own.ended for own in self._gaps[:gap]):
+        if self._language is None or not all(own.ended for own in self._gaps[:gap]):
             return None
         text, (start, _) = self._others.around(gap)
         return Reading(text[:start], self._language)
@@ -107,7 +103,11 @@ class SyntaxConstraint:
         It is stuck if it takes too long to tell. Raises UnparsableError if that is so whatever the fills are.
         """
         with self._bounded():
-            return self._taken(gap, fills, run)
+            self._clock.begin(CALL_SECONDS)
+            self._see(fills)
+            taken = self._take(self._gaps[gap], fills[gap].tokens, run)
+            self.stats.deferrals += taken.stuck
+            return taken
         return Taken(len(fills[gap].tokens), stuck=True)
 
     @contextmanager
@@ -126,31 +126,19 @@ class SyntaxConstraint:
         finally:
             self._is_new = False
 
-    def _taken(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        self._clock.begin(CALL_SECONDS)
-        self._see(fills)
-        taken = self._take(gap, fills[gap], run)
-        self.stats.deferrals += taken.stuck
-        return taken
-
-    def _take(self, gap: int, fill: FillSoFar, run: Run) -> Taken:
-        before = fill.tokens
+    def _take(self, own: ProvedGap, before: Tokens, run: Run) -> Taken:
         for place, token in enumerate(run.tokens):
-            changed = self._refused_end(gap, fill.most, before, token)
+            changed = self._refused_end(own, before, token)
             if changed is not None:
                 return changed
-            next_one = self._follower(gap, before, run, place)
+            next_one = self._follower(own, before, run, place)
             if next_one is None:
-                return self._stuck(gap, fill.most, before) or Taken(len(before), stuck=True)
+                return self._stuck(own, before) or Taken(len(before), stuck=True)
             if next_one == self._tokens.eog_id:
-                self._end(gap, before)
+                self._end(own, before)
                 return Taken(len(before), ends=True)
             now = (*before, next_one)
-            changed = (
-                self._unproved(gap, fill.most, now)
-                or self._beyond(gap, fill.most, now)
-                or self._out_of_budget(gap, fill.most, now)
-            )
+            changed = self._unproved(own, now) or self._beyond(own, now) or self._out_of_budget(own, now)
             if next_one != token and (changed is None or changed.kept == len(now)):
                 write, ends = ((), False) if changed is None else (changed.write, changed.ends)
                 return Taken(len(before), (next_one, *write), ends=ends)
@@ -159,114 +147,106 @@ class SyntaxConstraint:
             before = now
         return Taken(len(before))
 
-    def _end(self, gap: int, run: Tokens) -> None:
+    def _end(self, own: ProvedGap, run: Tokens) -> None:
         """Take the fill of a gap that ends with its known tokens, if it may end there."""
-        text = self._gaps[gap].text(run)
-        if (closers := self._gaps[gap].closers_after(text)) is not None:
-            self._take_text(gap, text + closers)
+        text = own.text(run)
+        if (closers := own.closers_after(text)) is not None:
+            self._take_text(own, text + closers)
 
     def _see(self, fills: Sequence[FillSoFar]) -> None:
         """Note what is written in the gaps, and take the fills that have ended since the last call."""
-        for gap, fill in enumerate(fills):
-            own = self._gaps[gap]
-            own.prefix = fill.prefix
-            self._others.written[gap] = own.text(fill.tokens)
+        for own, fill in zip(self._gaps, fills, strict=True):
+            own.prefix, own.most = fill.prefix, fill.most
+            self._others.written[own.index] = own.text(fill.tokens)
             if fill.ended and not own.ended:
-                self._end(gap, fill.tokens)
+                self._end(own, fill.tokens)
 
-    def _may_end(self, gap: int, text: bytes) -> bool:
+    def _may_end(self, own: ProvedGap, text: bytes) -> bool:
         """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
-        own = self._gaps[gap]
         if self._others.leave_errors:
-            self._choose_again(gap, text, ends=True)
+            self._choose_again(own, text, ends=True)
         return own.closers_after(text) is not None or (
-            self._choose_again(gap, text, ends=True) and own.closers_after(text) is not None
+            self._choose_again(own, text, ends=True) and own.closers_after(text) is not None
         )
 
-    def _is_proved(self, gap: int, run: Tokens) -> bool:
+    def _is_proved(self, own: ProvedGap, run: Tokens) -> bool:
         """Whether something completes a beginning, if need be with other texts in the gaps that are not filled yet."""
-        own = self._gaps[gap]
-        return own.is_proved(run) or (self._choose_again(gap, own.text(run), ends=False) and own.is_proved(run))
+        return own.is_proved(run) or (self._choose_again(own, own.text(run), ends=False) and own.is_proved(run))
 
-    def _choose_again(self, gap: int, text: bytes, *, ends: bool) -> bool:
+    def _choose_again(self, own: ProvedGap, text: bytes, *, ends: bool) -> bool:
         """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
-        found = self._others.choose_again(gap, text, [own.ended for own in self._gaps], ends=ends)
-        for own in self._gaps if found else ():
-            own.forget()
+        found = self._others.choose_again(own.index, text, [one.ended for one in self._gaps], ends=ends)
+        for one in self._gaps if found else ():
+            one.forget()
         return found
 
-    def _follower(self, gap: int, before: Tokens, run: Run, place: int) -> int | None:
+    def _follower(self, own: ProvedGap, before: Tokens, run: Run, place: int) -> int | None:
         """The first token that may follow, the one that was read at a place of a run or the best of the others."""
         for token in dict.fromkeys(run.ids[place].tolist()):
-            if self._gaps[gap].leaves_column(before, token):
+            if own.leaves_column(before, token):
                 return None
-            if self._may_follow(gap, before, token):
+            if self._may_follow(own, before, token):
                 return int(token)
             self.stats.vetoes += 1
         return None
 
-    def _may_follow(self, gap: int, run: Tokens, token: int) -> bool:
-        own = self._gaps[gap]
+    def _may_follow(self, own: ProvedGap, run: Tokens, token: int) -> bool:
         if token in own.forbidden.get(run, ()):
             return False
         if token == self._tokens.eog_id or own.leaves((*run, token)):
-            return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
+            return self._may_end(own, own.text(run if token == self._tokens.eog_id else (*run, token)))
         return own.reads((*run, token))
 
-    def _refused_end(self, gap: int, most: int, run: Tokens, token: int) -> Taken | None:
+    def _refused_end(self, own: ProvedGap, run: Tokens, token: int) -> Taken | None:
         """What is done where the model would end a fill that may not end there; None where it goes on.
 
         Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
         leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
         the end of its last line is written otherwise, then more and more of it.
         """
-        own = self._gaps[gap]
         ends = token == self._tokens.eog_id or own.leaves((*run, token))
-        if not ends or self._may_follow(gap, run, token):
+        if not ends or self._may_follow(own, run, token):
             return None
-        if not self._is_proved(gap, run):
-            return self._to_last_proved(gap, most, run)
+        if not self._is_proved(own, run):
+            return self._to_last_proved(own, run)
         own.refuse_end(own.text(run))
-        return self._ended_early(gap, most, run) if own.times_on > MAX_ON else None
+        return self._ended_early(own, run) if own.times_on > MAX_ON else None
 
-    def _beyond(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _beyond(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """What is done where a fill has gone on too far behind the place where it would have ended."""
-        own = self._gaps[gap]
         text = own.text(run)
         if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
             return None
-        if self._may_end(gap, text):
+        if self._may_end(own, text):
             own.wanted = None
             return None
         lines = MAX_BEYOND if own.times_on <= MAX_ON else 0
-        return self._ended_early(gap, most, run) if text.count(b"\n", len(own.wanted)) > lines else None
+        return self._ended_early(own, run) if text.count(b"\n", len(own.wanted)) > lines else None
 
-    def _ended_early(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _ended_early(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """The fill as it would have ended, up to where it may end; else its last tokens are taken back.
 
         Beside open gaps it stays as it is: what these will hold may be what it lacks.
         """
-        own = self._gaps[gap]
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
-        if (changed := self._cut(gap, most, run, wanted, anywhere=False)) is not None:
+        if (changed := self._cut(own, run, wanted, anywhere=False)) is not None:
             return changed
-        as_it_is = self._are_others_open(gap) and own.takes(wanted) and wanted.strip()
-        if as_it_is and (changed := self._end_with(gap, most, run, wanted)) is not None:
+        as_it_is = self._are_others_open(own) and own.takes(wanted) and wanted.strip()
+        if as_it_is and (changed := self._end_with(own, run, wanted)) is not None:
             return changed
-        if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(gap, most, run, wanted)) is not None:
+        if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(own, run, wanted)) is not None:
             return changed
-        return self._back_to(gap, own.misled_from(run, wanted), run) or self._last_resort(gap, most, run, wanted)
+        return self._back_to(own, own.misled_from(run, wanted), run) or self._last_resort(own, run, wanted)
 
-    def _last_resort(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+    def _last_resort(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """What is done with a text where the fill has gone back too often."""
-        return self._cut(gap, most, run, text, anywhere=True) or self._begun_anew(gap, most, run, text)
+        return self._cut(own, run, text, anywhere=True) or self._begun_anew(own, run, text)
 
-    def _begun_anew(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+    def _begun_anew(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """Write, once, the first words of a proof behind the line that lacks least to be a fill.
 
         The line is one of those that the model had written first, else of a ``text``.
         """
-        own = self._gaps[gap]
         tried = [] if own.is_begun_anew else dict.fromkeys((*own.left[:1], text))
         own.is_begun_anew = True
         begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
@@ -274,45 +254,42 @@ class SyntaxConstraint:
             return None
         own.left.append(own.text(run))
         own.num_unproved = 0
-        return self._write(gap, most, run, begun, ends=False)
+        return self._write(own, run, begun, ends=False)
 
-    def _out_of_budget(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _out_of_budget(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
-        own = self._gaps[gap]
         text = own.text(run)
-        if len(run) < most or self._are_others_open(gap):
+        if len(run) < own.most or self._are_others_open(own):
             return None
-        if self._may_end(gap, text) or own.cut(text, anywhere=False) is not None:
+        if self._may_end(own, text) or own.cut(text, anywhere=False) is not None:
             return None
         own.refuse_end(text)
-        return self._ended_early(gap, most, run)
+        return self._ended_early(own, run)
 
-    def _unproved(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _unproved(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """What is done where the fill ends a line, and no proof was found for the last few."""
-        own = self._gaps[gap]
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
             return None
-        if self._is_proved(gap, run):
+        if self._is_proved(own, run):
             own.proved, own.num_unproved = run, 0
             return None
         own.num_unproved += 1
-        return self._to_last_proved(gap, most, run) if own.num_unproved > MAX_UNPROVED else None
+        return self._to_last_proved(own, run) if own.num_unproved > MAX_UNPROVED else None
 
-    def _to_last_proved(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _to_last_proved(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """Back to the last place with a proof, or the end of the fill, if what follows there begins like the suffix."""
-        own, place = self._gaps[gap], self._last_proved(gap, run)
+        place = self._last_proved(own, run)
         text, kept = own.text(run), own.text(run[:place])
         ends = own.ends_before_suffix(text, len(kept))
-        if ends and (changed := self._end_with(gap, most, run, kept)) is not None:
+        if ends and (changed := self._end_with(own, run, kept)) is not None:
             return changed
         own.times_unproved += 1
         if own.times_unproved == MAX_ASTRAY:
             place = own.line_start(run[:place])
-        return self._back_to(gap, place, run) or self._begun_anew(gap, most, run, text)
+        return self._back_to(own, place, run) or self._begun_anew(own, run, text)
 
-    def _last_proved(self, gap: int, run: Tokens) -> int:
+    def _last_proved(self, own: ProvedGap, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
-        own = self._gaps[gap]
         known = own.proved if run[: len(own.proved)] == own.proved else ()
         low, high = len(known), len(run)
         while high - low > 1:
@@ -324,40 +301,40 @@ class SyntaxConstraint:
         own.proved = run[:low]
         return low
 
-    def _stuck(self, gap: int, most: int, run: Tokens) -> Taken | None:
+    def _stuck(self, own: ProvedGap, run: Tokens) -> Taken | None:
         """What is done where no token may follow: the end is found further up, or the last token is written anew."""
-        own = self._gaps[gap]
         if own.wanted is not None:
-            return self._ended_early(gap, most, run)
+            return self._ended_early(own, run)
         times = MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN
-        return self._back_to(gap, len(run) - 1, run, times) or self._last_resort(gap, most, run, own.text(run))
+        return self._back_to(own, len(run) - 1, run, times) or self._last_resort(own, run, own.text(run))
 
-    def _cut(self, gap: int, most: int, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
+    def _cut(self, own: ProvedGap, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
         """End a fill with the longest beginning of a part of it that may be one; None where there is none."""
-        text = self._gaps[gap].cut(kept, anywhere=anywhere)
-        return self._end_with(gap, most, run, text) if text is not None else None
+        text = own.cut(kept, anywhere=anywhere)
+        return self._end_with(own, run, text) if text is not None else None
 
-    def _end_with(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+    def _end_with(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """End a fill with a text; None where its tokens do not fit."""
-        if (changed := self._write(gap, most, run, text, ends=True)) is not None:
-            self._take_text(gap, text)
+        if (changed := self._write(own, run, text, ends=True)) is not None:
+            self._take_text(own, text)
         return changed
 
-    def _write(self, gap: int, most: int, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
+    def _write(self, own: ProvedGap, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
         """Write a text, or end a fill with it; None where its tokens do not fit."""
-        tokens = tuple(self._tokens.encode((self._gaps[gap].prefix + text).decode()))
+        tokens = tuple(self._tokens.encode((own.prefix + text).decode()))
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
-        return None if len(tokens) >= most else Taken(same, tokens[same:], ends=ends)
+        return None if len(tokens) >= own.most else Taken(same, tokens[same:], ends=ends)
 
-    def _back_to(self, gap: int, place: int, run: Tokens, times: int = 0) -> Taken | None:
+    def _back_to(self, own: ProvedGap, place: int, run: Tokens, times: int = 0) -> Taken | None:
         """Back to a place, where the token that followed is forbidden from now on; None if the fill may not go back.
 
         A place where others were forbidden before, so many ``times``, is a corner: the token that leads to it is
         forbidden instead.
         """
-        own = self._gaps[gap]
-        while place > 0 and len(own.forbidden.get(run[:place], ())) >= (times or _most_forbidden(own, run[:place])):
-            place, times = place - 1, 0
+        most = times or (1 if own.begins_line(run[:place]) else MAX_FORBIDDEN)
+        while place > 0 and len(own.forbidden.get(run[:place], ())) >= most:
+            most = 1 if own.begins_line(run[: place - 1]) else MAX_FORBIDDEN
+            place -= 1
         own.times_back += 1
         own.left.append(own.text(run))
         own.num_unproved, own.wanted = 0, None
@@ -373,22 +350,18 @@ class SyntaxConstraint:
         False if it takes too long to tell. What ends with a word such as ``end`` may have just begun.
         """
         with self._bounded():
-            return self._confirms(gap, fill)
-        return False
-
-    def _confirms(self, gap: int, fill: FillSoFar) -> bool:
-        self._clock.begin(CALL_SECONDS)
-        own = self._gaps[gap]
-        own.prefix = fill.prefix
-        text = own.text(fill.tokens)
-        may_end, closers = self._may_end(gap, text), own.closers_after(text) or b""
-        behind = self._text[self._regions[gap].end :]
-        if not may_end or (closers and (behind.strip() or WORD.search(closers))):
+            self._clock.begin(CALL_SECONDS)
+            own = self._gaps[gap]
+            own.prefix = fill.prefix
+            text = own.text(fill.tokens)
+            may_end, closers = self._may_end(own, text), own.closers_after(text) or b""
+            behind = self._text[self._regions[gap].end :]
+            if may_end and not (closers and (behind.strip() or WORD.search(closers))):
+                self._take_text(own, text + closers)
+                return True
             if own.wanted is None:
                 own.refuse_end(text)
-            return False
-        self._take_text(gap, text + closers)
-        return True
+        return False
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The final verdict: each fill with the closers that are due, else what may be delivered of it.
@@ -404,51 +377,38 @@ class SyntaxConstraint:
     def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> tuple[str, ...] | None:
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(fills)
-        if len(fills) > 1 and all(fill.ended for fill in fills) and self._are_valid(self._others.written):
-            return tuple(text.decode() for text in self._others.written)
-        for gap, fill in enumerate(fills):
-            own = self._gaps[gap]
-            found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
+        written = self._others.written
+        if len(fills) > 1 and all(fill.ended for fill in fills) and all(map(ProvedGap.takes, self._gaps, written)):
+            texts = tuple(text.decode() for text in written)
+            if self._others.are_valid_together(texts, strict=self._strict):
+                return texts
+        for own, fill in zip(self._gaps, fills, strict=True):
+            endings = self._endings(own, fill, late)
+            found = next((text for text in endings if own.judge is None or own.judge.final(text)), None)
             if found is None:
-                self._unfilled = gap
+                self._unfilled = own.index
                 return None
-            self._take_text(gap, found)
+            self._take_text(own, found)
         whole = self._others.are_valid_together(self._others.fills, strict=self._strict)
         return tuple(self._others.fills) if whole else None
 
-    def _are_valid(self, fills: Sequence[bytes]) -> bool:
-        """Whether the fills of all gaps are valid as they are."""
-        if not all(own.takes(fill) for own, fill in zip(self._gaps, fills, strict=True)):
-            return False
-        return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
-
-    def _endings(self, gap: int, fill: FillSoFar, late: bool) -> Iterator[bytes]:
+    def _endings(self, own: ProvedGap, fill: FillSoFar, late: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
-        own = self._gaps[gap]
         text = own.text(fill.tokens)
-        if (fill.ended or not late) and self._may_end(gap, text):
+        if (fill.ended or not late) and self._may_end(own, text):
             yield text + (own.closers_after(text) or b"")
         if not late:
             written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
-            kept = (own.cut(one, anywhere=True) for one in written)
-            yield from sorted((one for one in kept if one is not None), key=len, reverse=True)
+            yield from sorted(own.cut_all(written), key=len, reverse=True)
         yield from own.cuts(fill.tokens, at_lines=late)
-        left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
-        yield from (one for one in left if one is not None)
+        yield from own.cut_all(dict.fromkeys(reversed(own.left)))
 
-    def _is_final(self, own: ProvedGap, text: bytes) -> bool:
-        return own.judge is None or own.judge.final(text)
-
-    def _take_text(self, gap: int, text: bytes) -> None:
+    def _take_text(self, own: ProvedGap, text: bytes) -> None:
         """Take the text of a filled gap; the others are judged anew where it differs."""
-        self._gaps[gap].ended = True
-        if text.decode() == self._others.fills[gap] and not self._others.leave_errors:
+        own.ended = True
+        if text.decode() == self._others.fills[own.index] and not self._others.leave_errors:
             return
-        self._others.fills[gap] = text.decode()
-        for other, one in enumerate(self._gaps):
-            if other != gap:
-                one.forget()
-
-
-def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
-    return 1 if own.begins_line(run) else MAX_FORBIDDEN
+        self._others.fills[own.index] = text.decode()
+        for other in self._gaps:
+            if other is not own:
+                other.forget()

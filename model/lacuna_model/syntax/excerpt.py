@@ -6,6 +6,7 @@ what a fill costs does not grow with the file.
 
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -17,6 +18,7 @@ from lacuna_model.core import pieces, work
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.scan import left_at, literal_pattern
+from lacuna_model.syntax.sides import Literals
 
 # Bytes of a text that is checked whole, and of the text on each side of the gaps that is checked in a larger one.
 LARGE, NEAR = 1 << 16, 1 << 14
@@ -171,34 +173,25 @@ def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
         return Piece(len(text), inside)
     pattern, closers = _pattern(lexicon)
     openers = frozenset(pair[:1] for pair in lexicon.brackets)
-    statements = [match.end() for match in _STATEMENT.finditer(text, start)]
-    turns, number, deep, inside = list[tuple[int, int]](), 0, 0, b""
-    for match in chain(work.checked(pattern.finditer(text, start)), [None]):
-        until = match.start() if match is not None else len(text)
-        while number < len(statements) and statements[number] <= until:
-            turns.append((statements[number], deep))
-            number += 1
-        if match is None:
-            break
-        kind = match.lastgroup or ""
-        if kind:
-            while number < len(statements) and statements[number] < match.end():
-                number += 1
-            inside = closers[int(kind[4:])] if kind.startswith("open") else b""
-            inside = b"\n" if kind.startswith("note") and match.end() == len(text) else inside
+    spans, places, depths, inside = list[tuple[int, int]](), [start], [0], b""
+    for match in work.checked(pattern.finditer(text, start)):
+        if kind := match.lastgroup:
+            spans.append(match.span())
+            is_note = kind.startswith("note") and match.end() == len(text)
+            inside = closers[int(kind[4:])] if kind.startswith("open") else b"\n" if is_note else b""
         else:
             word = match.group()
-            deep += 1 if word in openers or (word.endswith(b"if") and not word.endswith(b"endif")) else -1
-            turns.append((-1, deep))
-    depths = [there for _, there in turns]
-    before = [*accumulate(depths, min, initial=0)]
-    behind = [*accumulate(reversed(depths), min, initial=deep)][::-1]
-    borders = (
-        Border(offset, there, before[number], behind[number])
-        for number, (offset, there) in enumerate(turns)
-        if offset >= 0
-    )
-    return Piece(len(text), inside, tuple(borders), deep, before[-1])
+            opens = word in openers or (word.endswith(b"if") and not word.endswith(b"endif"))
+            places.append(match.end())
+            depths.append(depths[-1] + (1 if opens else -1))
+    before = [*accumulate(depths, min)]
+    behind = [*accumulate(reversed(depths), min)][::-1]
+    literals, borders = Literals(tuple(spans), inside), list[Border]()
+    for statement in (match.end() for match in _STATEMENT.finditer(text, start)):
+        if not literals.hold(statement):
+            at = bisect_right(places, statement) - 1
+            borders.append(Border(statement, depths[at], before[at], behind[at]))
+    return Piece(len(text), inside, tuple(borders), depths[-1], before[-1])
 
 
 @lru_cache(maxsize=32)

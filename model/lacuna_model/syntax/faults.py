@@ -1,19 +1,22 @@
-"""The errors of a tree and of the indentation of a Python text, and where the original's errors are in a filled text.
+"""The errors of a tree and of the indentation of a Python text; those of a text with gaps, and which of them may stay.
 
 The grammar does not check three rules of indentation: the statements of a block share one column, that column is
-deeper than the block's header, and a block is not empty. Columns follow the CPython tokenizer: a tab reaches to the
-next multiple of eight, and the order of two lines must not depend on that width.
+deeper than the block's header, and a block is not empty. A tab reaches to the next multiple of eight.
 """
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from functools import cached_property
+from itertools import count, product
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, kinds
-from lacuna_model.text.lines import indentation
+from lacuna_model.syntax.sides import scan_left
+from lacuna_model.text.lines import indentation, splice
 
 
 class Fault(NamedTuple):
@@ -57,9 +60,9 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
         assert node is not None
         if descend:
             before.append(len(found))
-            fault = _own_fault(node)
-            if fault is not None:
-                found.append(fault)
+            if node.is_missing or node.is_error:
+                kind = f"MISSING {node.type}" if node.is_missing else "ERROR"
+                found.append(Fault(kind, node.start_byte, node.end_byte))
             if node.has_error and cursor.goto_first_child():
                 continue
         if before.pop() == len(found) and node.has_error:
@@ -73,65 +76,41 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
     return frozenset(found)
 
 
-def _own_fault(node: Node) -> Fault | None:
-    if node.is_missing:
-        return Fault(f"MISSING {node.type}", node.start_byte, node.end_byte)
-    if node.is_error:
-        return Fault("ERROR", node.start_byte, node.end_byte)
-    return None
-
-
 def carried_over(faults: Iterable[Fault], splices: Sequence[Splice]) -> frozenset[Fault]:
     """Map the faults of the original to the coordinates of the filled text.
 
     A fault that begins or ends inside replaced bytes is dropped. A position at the border of a gap has two images,
     before and after the fill. Both count, since the fill decides which one the parser picks.
     """
-    moved: set[Fault] = set()
-    for fault in faults:
-        for start in _images(fault.start, splices):
-            for end in _images(fault.end, splices):
-                if start <= end:
-                    moved.add(Fault(fault.kind, start, end))
-    return frozenset(moved)
+    return frozenset(
+        Fault(fault.kind, start, end)
+        for fault in faults
+        for start, end in product(_images(fault.start, splices), _images(fault.end, splices))
+        if start <= end
+    )
 
 
 def _images(position: int, splices: Sequence[Splice]) -> list[int]:
-    shift = 0
-    images: list[int] = []
-    for splice in splices:
-        if position < splice.start:
+    shift, images = 0, list[int]()
+    for start, end, length in splices:
+        if position < start:
             break
-        if position == splice.start:
+        if position == start:
             images.append(position + shift)
-        if splice.start < position < splice.end:
+        if start < position < end:
             return []
-        shift += splice.length - (splice.end - splice.start)
-        if position == splice.end:
+        shift += length - (end - start)
+        if position == end:
             images.append(position + shift)
-    else:
-        return images or [position + shift]
     return images or [position + shift]
 
 
-TAB_WIDTH = 8
 CLAUSES = kinds("elif_clause else_clause except_clause except_group_clause finally_clause")
 # Nodes that may hold a block; no other node of a complete tree does.
 HOLDERS = CLAUSES | kinds(
     "block case_clause class_definition decorated_definition for_statement function_definition if_statement "
     "match_statement try_statement while_statement with_statement ERROR"
 )
-
-
-class Column(NamedTuple):
-    """The column of a line's first character with tabs of eight and with tabs of one."""
-
-    wide: int
-    narrow: int
-
-    def deeper(self, other: "Column") -> bool:
-        """Whether this column is to the right of the other, whatever the width of a tab."""
-        return self.wide > other.wide and self.narrow > other.narrow
 
 
 def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
@@ -145,8 +124,8 @@ def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]
             children = list(_children_in(node, start, end))
             if node.type in ("block", "module"):
                 found.update(_block_faults(node, children, text))
-            elif any(child.type in CLAUSES for child in children):
-                found.update(_clause_faults(node, children, text))
+            elif clauses := [child for child in children if child.type in CLAUSES]:
+                found.update(_misplaced(clauses, _line_column(node.start_byte, text), text))
             stack.extend(child for child in children if child.type in HOLDERS)
     return frozenset(found)
 
@@ -187,19 +166,15 @@ def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterato
     if block.type == "block" and all(child.is_extra for child in block.named_children):
         yield Fault("INDENT", block.start_byte, block.end_byte)
         return
-    column = Column(0, 0) if block.type == "module" else _column(block.start_byte, text)
+    column = 0 if block.type == "module" else _column(block.start_byte, text)
     if column is None:  # the block follows its header on the same line
         yield from _inline_faults(children)
         return
     header = block.parent
-    if header is not None and block.type == "block":
-        floor = _line_column(header.start_byte, text)
-        if not column.deeper(floor):
-            yield Fault("INDENT", block.start_byte, block.start_byte)
-    for child in children:
-        own = _column(child.start_byte, text) if _is_statement(child) else None
-        if own is not None and own != column:
-            yield Fault("INDENT", child.start_byte, child.start_byte)
+    if header is not None and block.type == "block" and column <= _line_column(header.start_byte, text):
+        yield Fault("INDENT", block.start_byte, block.start_byte)
+    statements = (child for child in children if child.is_named and not child.is_extra and not child.is_error)
+    yield from _misplaced(statements, column, text)
 
 
 def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
@@ -209,31 +184,123 @@ def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
             yield Fault("INDENT", child.start_byte, child.start_byte)
 
 
-def _clause_faults(statement: Node, children: Sequence[Node], text: bytes) -> Iterator[Fault]:
-    column = _line_column(statement.start_byte, text)
-    for child in children:
-        own = _column(child.start_byte, text) if child.type in CLAUSES else None
-        if own is not None and own != column:
-            yield Fault("INDENT", child.start_byte, child.start_byte)
+def _misplaced(nodes: Iterable[Node], column: int, text: bytes) -> Iterator[Fault]:
+    """A fault for each node that begins its line in another column."""
+    for node in nodes:
+        if _column(node.start_byte, text) not in (None, column):
+            yield Fault("INDENT", node.start_byte, node.start_byte)
 
 
-def _is_statement(node: Node) -> bool:
-    return node.is_named and not node.is_extra and not node.is_error
-
-
-def _column(offset: int, text: bytes) -> Column | None:
+def _column(offset: int, text: bytes) -> int | None:
     """The column of the code at an offset, None unless it is the first on its line."""
     lead = text[text.rfind(b"\n", 0, offset) + 1 : offset]
     return _measure(lead) if not lead.strip(b" \t\f\r\xef\xbb\xbf") else None
 
 
-def _line_column(offset: int, text: bytes) -> Column:
+def _line_column(offset: int, text: bytes) -> int:
     """The column of the first code on the line that holds an offset."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
     return _measure(indentation(line, b" \t\f\r"))
 
 
-def _measure(lead: bytes) -> Column:
+def _measure(lead: bytes) -> int:
     blank = lead.removeprefix(b"\xef\xbb\xbf")
-    blank = blank[blank.rfind(b"\f") + 1 :].replace(b"\r", b"")
-    return Column(len(blank.expandtabs(TAB_WIDTH)), len(blank))
+    return len(blank[blank.rfind(b"\f") + 1 :].replace(b"\r", b"").expandtabs())
+
+
+MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
+NEAR_LINES = 2  # above and below a gap, that its fill may have to mend
+HALVES = (b"}", b")", b"]")
+
+
+class Original:
+    """The faults of a text with gaps (ordered, disjoint byte ranges).
+
+    What is wrong whatever the gaps hold is wrong without their lines, too.
+    """
+
+    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
+        self._text, self._gaps, self._language = text, gaps, language
+        self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
+
+    @cached_property
+    def _parsed(self) -> tuple[Tree | None, int]:
+        return self._language.parser().counted(self._text, None, math.inf)
+
+    @property
+    def reports(self) -> int:
+        """How many reports of progress its parse gave."""
+        return self._parsed[1]
+
+    @property
+    def unfilled(self) -> FilledTree:
+        """The text as it is, with the ranges of its gaps."""
+        assert self._parsed[0] is not None
+        return FilledTree(self._parsed[0], self._text, self._gaps)
+
+    @cached_property
+    def without_lines(self) -> FilledTree:
+        """The text without the gaps' lines, with the places where they were."""
+        text = splice(self._text, [(*line, b"") for line in self._lines])
+        places = [(cut.start, cut.start) for cut in self.lines_put_back]
+        return FilledTree(self._language.parser().parse(text), text, places)
+
+    @property
+    def lines_put_back(self) -> list[Splice]:
+        """The changes of the text without the gaps' lines that put these lines back."""
+        removed, found = 0, list[Splice]()
+        for begin, stop in self._lines:
+            found.append(Splice(begin - removed, begin - removed, stop - begin))
+            removed += stop - begin
+        return found
+
+    @cached_property
+    def lasting(self) -> frozenset[Fault]:
+        """The faults that the text has without the gaps' lines, too, and that end nothing that a gap may begin.
+
+        And that it has where the comments and strings around the gaps are ended there.
+        """
+        here = all_faults(self.unfilled.tree, self._text, self._language)
+        cuts = [Splice(*line, 0) for line in self._lines]
+        there = all_faults(*self.without_lines[:2], self._language)
+        found = {fault for fault in here if carried_over({fault}, cuts) & there and not self._ends_something(fault)}
+        ends = [scan_left(self._text[:start], self._language.lexicon).inside.strip() for start, _ in self._gaps]
+        if any(ends):
+            edits = [(end, end, inside) for (_, end), inside in zip(self._gaps, ends, strict=True)]
+            text, cuts = splice(self._text, edits), [Splice(end, end, len(inside)) for end, _, inside in edits]
+            there = all_faults(self._language.parser().parse(text), text, self._language)
+            found = {fault for fault in found if carried_over({fault}, cuts) & there}
+        return frozenset(found)
+
+    @cached_property
+    def apart(self) -> frozenset[Fault]:
+        """Those that are not near a gap: there a fill may have to mend them."""
+        near = [_with_neighbours(self._text, *line) for line in self._lines]
+        return frozenset(
+            one for one in self.lasting if all(one.end < begin or stop < one.start for begin, stop in near)
+        )
+
+    def _ends_something(self, fault: Fault) -> bool:
+        """Whether it is a half, or begins with the end of what a gap may begin: of a bracket, a tag or a block.
+
+        Or it is the end of a string or a comment.
+        """
+        lexicon, there = self._language.lexicon, self._text[fault.start : fault.end]
+        if fault.kind == "INDENT":
+            return False
+        if fault.kind.startswith("MISSING") or there.startswith(HALVES) or (lexicon.tags and there.startswith(b"</")):
+            return True
+        return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
+
+
+def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """The byte range of a range's lines, without the newline of the last."""
+    stop = text.find(b"\n", end)
+    return text.rfind(b"\n", 0, start) + 1, len(text) if stop < 0 else stop
+
+
+def _with_neighbours(text: bytes, begin: int, stop: int) -> tuple[int, int]:
+    """The byte range of some lines with the nearest lines above and below that are not blank."""
+    for _ in range(NEAR_LINES):
+        begin, stop = _line(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
+    return begin, stop

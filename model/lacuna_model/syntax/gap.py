@@ -4,8 +4,8 @@ A beginning of the fill, given as tokens, can be *read* or not, and be *proved* 
 it. Both hold for all shorter beginnings, too. It may *end* where only closers that are due are missing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.judge import Judge
@@ -21,27 +21,26 @@ Tokens = tuple[int, ...]
 
 
 class ProvedGap:
-    """What is known of a gap's fill; ``judge`` and ``reading`` are None without a grammar.
+    """What is known of a gap's fill; ``judge`` and ``reading`` give None without a grammar.
 
-    ``forbidden`` holds the tokens that may not follow some others. ``prefix`` is the healed text, which the tokens
-    repeat and the text of the fill does not.
+    ``forbidden`` holds the tokens that may not follow some others. ``most`` is how many tokens the fill may have,
+    ``prefix`` the healed text, which the tokens repeat and the text of the fill does not.
     """
 
     def __init__(
         self,
+        index: int,
         tokens: TokenText,
         rules: RegionRules,
-        judge: Callable[[], Judge | None] | None,
-        reading: Callable[[], Reading | None] | None,
+        judge: Callable[[], Judge | None],
+        reading: Callable[[], Reading | None],
         *,
         whole_lines: bool,
     ) -> None:
-        self.prefix = b""
+        self.index, self.most, self.prefix = index, 0, b""
         self.forbidden: dict[Tokens, set[int]] = {}
         self.proved: Tokens = ()
-        self.wanted: bytes | None = (
-            None  # the fill as the model or a stop rule would have ended it, where it may not end
-        )
+        self.wanted: bytes | None = None  # the fill as the model or a stop rule would have ended it, where it may not
         self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_misled = self.times_back = self.times_unproved = self.times_on = 0
         self.num_unproved = 0
@@ -56,8 +55,7 @@ class ProvedGap:
     @property
     def judge(self) -> Judge | None:
         """The judge of the fills, made when it is first needed; None as long as nothing can be asked of them."""
-        if self._judge is None and self._make_judge is not None:
-            self._judge = self._make_judge()
+        self._judge = self._judge or self._make_judge()
         return self._judge
 
     def forget(self) -> None:
@@ -86,8 +84,7 @@ class ProvedGap:
         text = self.text(tokens)
         if not self._rules.goes_on(text):
             return False
-        if self._reading is None and self._make_reading is not None:
-            self._reading = self._make_reading()
+        self._reading = self._reading or self._make_reading()
         known = self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
         return known or (self.judge is not None and self.judge.is_broken)
 
@@ -130,30 +127,30 @@ class ProvedGap:
     def closers_after(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""
         if text not in self._closers:
-            self._closers[text] = self._closers_after(text)
+            self._closers[text] = next(self._closers_after(text), None)
         return self._closers[text]
 
-    def _closers_after(self, text: bytes) -> bytes | None:
-        if not is_utf8(text):
-            return None
+    def _closers_after(self, text: bytes) -> Iterator[bytes]:
         for more in (b"", *self._rules.completions(text)):
-            if self._rules.accepts(text + more) and self._is_long_enough(text + more):
+            if self.takes(text + more):
                 closers = self.judge.closers_after(text + more) if self.judge is not None else b""
-                if closers is not None and self._takes(text + more + closers):
-                    return more + closers
-        return None
+                if closers is not None and self.takes(text + more + closers):
+                    yield more + closers
 
     def takes(self, text: bytes) -> bool:
         """Whether a text can be the fill by the region's rules."""
-        return is_utf8(text) and self._takes(text) and self._is_long_enough(text)
+        rules = self._rules
+        if not is_utf8(text) or rules.cut(text) != text or not rules.accepts(text):
+            return False
+        return not rules.least_tokens or len(self._tokens.encode((self.prefix + text).decode())) >= rules.least_tokens
 
-    def _takes(self, text: bytes) -> bool:
-        return self._rules.cut(text) == text and self._rules.accepts(text)
+    def _may_be_fill(self, text: bytes) -> bool:
+        """Whether a text may be the fill as it is."""
+        return self.takes(text) and (self.judge is None or self.judge.is_valid(text))
 
-    def _is_long_enough(self, text: bytes) -> bool:
-        return not self._rules.least_tokens or (
-            len(self._tokens.encode((self.prefix + text).decode())) >= self._rules.least_tokens
-        )
+    def cut_all(self, texts: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield what is left of some texts that are cut anywhere, where something is."""
+        return (cut for text in texts if (cut := self.cut(text, anywhere=True)) is not None)
 
     def cut(self, text: bytes, *, anywhere: bool) -> bytes | None:
         """The longest beginning of a text that may be the fill; None where only blanks are left.
@@ -165,7 +162,7 @@ class ProvedGap:
         again, ends = list[int](), list[int]()
         if self._whole_lines:
             own = not self._rules.ends_line
-            ends = [place + own for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            ends = [newline.start() + own for newline in re.finditer(rb"\n", text)][::-1]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
@@ -179,11 +176,6 @@ class ProvedGap:
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
         return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
-
-    def _may_be_fill(self, text: bytes) -> bool:
-        """Whether a text may be the fill as it is."""
-        may_be = is_utf8(text) and self._rules.accepts(text) and self._is_long_enough(text)
-        return may_be and (self.judge is None or self.judge.is_valid(text))
 
     def refuse_end(self, text: bytes) -> None:
         """Note that the fill may not be a text with which the model, or a stop rule, would have ended it."""
@@ -203,10 +195,16 @@ class ProvedGap:
         return max(first, end - (1 << (self.times_misled - 1)))
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
-        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
-        ends = range(len(tokens), -1, -1)
-        texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
-        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MAX_CUTS)):
+        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due.
+
+        They end in its last line, unless ``at_lines``, then with a line.
+        """
+        whole = self.text(tokens)
+        last = whole.rfind(b"\n") + 1
+        begun = (self.text(tokens[:end]) for end in range(0 if at_lines else len(tokens), -1, -1))
+        parts = dict.fromkeys(text for text in begun if len(text) > last)
+        lines = [whole[:end] for end in range(last, -1, -1) if not end or whole[end - 1 : end] == b"\n"]
+        for number, text in enumerate([*parts, *lines][:MAX_CUTS]):
             if number < MAX_CLOSED and (closers := self.closers_after(text)) is not None:
                 yield text + closers
             elif number >= MAX_CLOSED and self._may_be_fill(text):
@@ -217,17 +215,3 @@ def takes_lines(before: bytes, after: bytes) -> bool:
     """Whether a gap between two texts holds whole lines: it begins a line, and does not end within one."""
     rest = after.partition(b"\n")[0]
     return not rest.strip() or (before[-1:] in (b"", b"\n") and rest[:1].isspace())
-
-
-def _lines(texts: Sequence[bytes]) -> Iterator[bytes]:
-    """The whole lines of the longest text, ever fewer."""
-    whole = texts[0]
-    ends = [place + 1 for place in range(len(whole)) if whole[place : place + 1] == b"\n"]
-    yield from (whole[:end] for end in [*reversed(ends), 0])
-
-
-def _parts(texts: Sequence[bytes]) -> Iterator[bytes]:
-    """The texts in the last line, then whole lines."""
-    last = texts[0].rfind(b"\n") + 1
-    yield from (text for text in texts if len(text) > last)
-    yield from (texts[0][:place] for place in range(last, -1, -1) if not place or texts[0][place - 1 : place] == b"\n")

@@ -1,28 +1,83 @@
-"""LR parse stacks, driven by the tables of a grammar, and texts that begin alike read as the LR parser does."""
+"""LR parse stacks, driven by a grammar's tables, and texts that begin alike read as the LR parser does.
 
+tree-sitter's bindings report the terminals of a state and the target of a shift, but no reductions. The tables hold
+these, in the memory of the grammar's wheel. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``,
+unchanged from ABI 13 to 15.
+"""
+
+import ctypes
+import importlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from tree_sitter import Node, Point, Tree
+import numpy as np
+from tree_sitter import Node
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.parsing import UnparsableError, advance
-from lacuna_model.syntax.lr_tables import (
-    ACCEPT,
-    FIRST_STATE,
-    NEWEST_ABI,
-    NONE,
-    OLDEST_ABI,
-    REDUCE,
-    SHIFT,
-    Action,
-    GrammarTables,
-)
+from lacuna_model.languages.parsing import UnparsableError, edited
 from lacuna_model.text.diff import num_common
+
+Row = TypeVar("Row")
+OLDEST_ABI, NEWEST_ABI = 13, 15
+FIRST_STATE = 1
+ENTRY = 8  # bytes per action
+LONGEST_ROW = 1 << 20  # numbers; values after the end of a table are mapped but never read
+SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
+
+
+class Action(NamedTuple):
+    """An action of a state on a terminal: shift to the state ``to``, or reduce ``pops`` symbols to the symbol ``to``.
+
+    An ``extra`` shift reads something that is allowed anywhere and leaves the stack as it is.
+    """
+
+    kind: int
+    to: int
+    pops: int = 0
+    extra: bool = False
+
+
+class _Grown(dict[int, Row], Generic[Row]):
+    """A table whose rows are computed on first access."""
+
+    def __init__(self, make: Callable[[int], Row]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: int) -> Row:
+        row = self[key] = self._make(key)
+        return row
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_uint32) for name in ("abi", "symbols", "aliases", "terminals", "externals", "states")),
+        *((name, ctypes.c_uint32) for name in ("large_states", "productions", "fields")),
+        ("longest_alias", ctypes.c_uint16),
+        ("large", ctypes.POINTER(ctypes.c_uint16)),
+        ("small", ctypes.POINTER(ctypes.c_uint16)),
+        ("small_places", ctypes.POINTER(ctypes.c_uint32)),
+        ("actions", ctypes.POINTER(ctypes.c_uint8)),
+    )
+
+
+def _action(entry: Sequence[int]) -> Action | None:
+    kind, value = entry[0], entry[2] | entry[3] << 8
+    if kind == SHIFT:  # a repetition is reduced first and not shifted
+        return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
+    return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
+
+
+def _address(language: Language) -> int:
+    grammar = getattr(importlib.import_module(language.module), language.symbol)()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(grammar, b"tree_sitter.Language"))
+
 
 # The states of a parser, from its start state on; an ambiguity is several stacks.
 Stack = tuple[int, ...]
@@ -41,7 +96,6 @@ class Terminal(NamedTuple):
 
 
 START: Stack = (FIRST_STATE,)
-END = 0  # the end-of-text symbol
 MAX_STACKS = 8
 MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
 MAX_REDUCTIONS = 40
@@ -55,11 +109,22 @@ LINE_END = re.compile(
 CLOSING = (b"}", b")", b"]", b"?>")
 
 
-class ParseTable(GrammarTables):
-    """Moves parse stacks over terminals and over subtrees that are parsed already."""
+class ParseTable:
+    """Moves parse stacks over terminals and parsed subtrees, by the actions and gotos of each state of a parser."""
 
     def __init__(self, language: Language) -> None:
-        super().__init__(language)
+        self.grammar = language.grammar()
+        self._tables = _Tables.from_address(_address(language))
+        self.terminals = range(1, self._tables.terminals)
+        # The first states have full rows, one value per symbol. The others have groups of symbols with the same value.
+        self._large = np.ctypeslib.as_array(self._tables.large, (self._tables.large_states, self._tables.symbols))
+        small_states = self._tables.states - self._tables.large_states
+        self._small_places = np.ctypeslib.as_array(self._tables.small_places, (small_states,))
+        self._small = np.ctypeslib.as_array(self._tables.small, (int(self._small_places.max(initial=0)) + LONGEST_ROW,))
+        # By state: its actions by terminal, and its next state by nonterminal. By place: the actions listed there.
+        self._does = _Grown(self._read_actions)
+        self._goes = _Grown(self._read_gotos)
+        self._actions = _Grown(self._read_actions_at)
         # Terminals that no tree shows, such as a semicolon that a line end stands for.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
         ends = (symbol for symbol in self.hidden if LINE_END.fullmatch(self.grammar.node_kind_for_id(symbol) or ""))
@@ -69,6 +134,37 @@ class ParseTable(GrammarTables):
         for symbol in self.terminals:
             if not self.grammar.node_kind_is_named(symbol):
                 self.spellings.setdefault((self.grammar.node_kind_for_id(symbol) or "").encode(), []).append(symbol)
+
+    def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
+        last, at = self.terminals[-1], self._actions
+        return {symbol: does for symbol, place in self._entries(state) if symbol <= last and (does := at[place])}
+
+    def _read_gotos(self, state: int) -> dict[int, int]:
+        last = self.terminals[-1]
+        return {symbol: to for symbol, to in self._entries(state) if symbol > last}
+
+    def _entries(self, state: int) -> list[tuple[int, int]]:
+        if state < len(self._large):
+            row = self._large[state]
+            symbols = np.flatnonzero(row)
+            return list(zip(symbols.tolist(), row[symbols].tolist(), strict=True))
+        place = int(self._small_places[state - len(self._large)])
+        groups, place = int(self._small[place]), place + 1
+        entries: list[tuple[int, int]] = []
+        for _ in range(groups):
+            value, count = self._small[place : place + 2].tolist()
+            entries += [(symbol, value) for symbol in self._small[place + 2 : place + 2 + count].tolist()]
+            place += 2 + count
+        return entries
+
+    def _read_actions_at(self, place: int) -> tuple[Action, ...]:
+        entries = self._tables.actions
+        following = ENTRY * (place + 1)
+        read = [
+            _action(entries[at : at + ENTRY])
+            for at in range(following, following + ENTRY * entries[following - ENTRY], ENTRY)
+        ]
+        return tuple(action for action in read if action is not None)
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
         """Return the stacks after a terminal, with the reductions that come first; empty where it is not allowed."""
@@ -152,15 +248,11 @@ class ParseTable(GrammarTables):
 
     def past_hidden(self, stacks: Iterable[Stack], *, ends_line: bool = True) -> list[Stack]:
         """Return the stacks after one more hidden terminal, which may be the end of a line if it ``ends_line``."""
-        return _distinct(after for stack in stacks for after in self._hidden(stack, ends_line=ends_line))
+        following = ((stack, hidden) for stack in stacks for hidden in self._hidden_in(stack[-1], ends_line=ends_line))
+        return _distinct(after for stack, hidden in following for after in self.shift(stack, hidden))
 
-    def _hidden(self, stack: Stack, *, ends_line: bool) -> Iterator[Stack]:
-        """The stacks after each hidden terminal that is allowed next."""
-        allowed = self.hidden_in(stack[-1], ends_line=ends_line)
-        return (after for hidden in allowed for after in self.shift(stack, hidden))
-
-    def hidden_in(self, state: int, *, ends_line: bool = True) -> list[int]:
-        """Return the hidden terminals that are allowed in a state."""
+    def _hidden_in(self, state: int, *, ends_line: bool) -> list[int]:
+        """The hidden terminals that are allowed in a state."""
         found = self._hidden_known.get((state, ends_line))
         if found is None:
             does, ends = self._does[state], self._line_ends
@@ -224,7 +316,8 @@ class Prefix:
         self._table = table
         name = language.grammar().id_for_node_kind("identifier", True)
         self._names = ((name,),) if name is not None else ()
-        self._reparser = Reparser(language)
+        self._parser, self._text = language.parser(), b""
+        self._tree = self._parser.parse(b"")
         self._read = [Read(0, [START])]
 
     def read(self, text: bytes) -> list[Read]:
@@ -232,7 +325,11 @@ class Prefix:
 
         Raises UnparsableError where too much is open.
         """
-        root, same = self._reparser.parse(text).root_node, self._reparser.same
+        old, same = self._text, num_common(self._text, text)
+        if text != old:
+            known = edited(self._tree, text[:same], old[same:], text[same:])
+            self._text, self._tree = text, self._parser.parse(text, known)
+        root = self._tree.root_node
         while len(self._read) > 1 and (self._read[-1].end >= same or _is_inside_leaf(root, self._read[-1].end)):
             self._read.pop()
         begin, waiting = self._read[-1].end, [root]
@@ -267,26 +364,3 @@ def _is_inside_leaf(root: Node, offset: int) -> bool:
     """Whether an offset is inside a leaf."""
     node = root.descendant_for_byte_range(max(offset - 1, 0), offset + 1)
     return node is not None and not node.child_count and node.start_byte < offset < node.end_byte
-
-
-class Reparser:
-    """Parses one text after another; ``same`` is how many bytes the last text had in common with the one before."""
-
-    def __init__(self, language: Language) -> None:
-        self._parser = language.parser()
-        self._text = b""
-        self._tree = self._parser.parse(b"")
-        self.same = 0
-
-    def parse(self, text: bytes) -> Tree:
-        """Return the tree of a text."""
-        if text == self._text:
-            self.same = len(text)
-            return self._tree
-        old, self.same = self._text, num_common(self._text, text)
-        point = advance(Point(0, 0), text[: self.same])
-        ends = advance(point, old[self.same :]), advance(point, text[self.same :])
-        edited = self._tree.copy()
-        edited.edit(self.same, len(old), len(text), point, *ends)
-        self._text, self._tree = text, self._parser.parse(text, edited)
-        return self._tree

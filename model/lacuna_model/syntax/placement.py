@@ -1,25 +1,176 @@
-"""Placement: nodes that the grammar accepts in a place where the language does not.
+"""Nodes that the grammar accepts in a place where the language does not, and names that are declared twice.
 
 The grammars of tree-sitter can also parse fragments: C's accepts statements outside every function, Java's any
 expression as a statement. Queries over the tree find what the language's own parser rejects. A macro may make anything
-legal in C, so the text around the gaps may break the rules.
+legal in C, so the text around the gaps may break the rules. Of names that may be declared only once in a scope
+(variables, keys, attributes) two clash if their weights sum to two: those of a prototype and of a function (0 and 1) do
+not, those of two functions do. Only the names that a fill declares are checked.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from tree_sitter import Node, Query, Tree
 
 from lacuna_model.core import work
-from lacuna_model.languages.language import Language, Rules, kinds
+from lacuna_model.languages.language import CLASH, Declarations, Language, Role, Rules, kinds
 from lacuna_model.languages.parsing import captured
-from lacuna_model.syntax.faults import Fault, FilledTree, Splice, carried_over, tree_faults, united
-from lacuna_model.syntax.original import Original
-from lacuna_model.syntax.repeated import MAX_OCCURRENCES, Repeated, faults_of
+from lacuna_model.syntax.faults import Fault, FilledTree, Original, Splice, carried_over, tree_faults, united
 
 Spans = Sequence[tuple[int, int]]
+MAX_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
+DECLARATION = ("declaration", "declaration_statement", "export_statement")
+UNNAMED = frozenset({b"_", b"<<"})  # a name that declares nothing, and YAML's merge key
+
+
+class Declared(NamedTuple):
+    """A declaration: its name, where it begins, and the properties that decide whether it clashes with another one."""
+
+    name: Node
+    begin: int
+    scope: Node
+    space: str
+    weight: int
+    signature: bytes
+    renews: bool
+
+    def clashes(self, other: "Declared") -> bool:
+        """Whether both may not be in one scope."""
+        later = max(self, other, key=lambda one: one.name.start_byte)
+        return (
+            self.name != other.name
+            and self.space == other.space
+            and self.weight + other.weight >= CLASH
+            and self.signature == other.signature
+            and not later.renews
+        )
+
+
+class Repeated:
+    """Finds the names that a document declares twice, by a language's ``Declarations``."""
+
+    def __init__(self, declarations: Declarations, language: Language) -> None:
+        self._own = declarations
+        self._kinds = frozenset(declarations.names.split())
+        self._query = Query(language.grammar(), f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
+
+    def repeated(self, tree: Tree, text: bytes, spans: Spans) -> list[Declared]:
+        """Return the declarations that are in some byte ranges, or begin there, and clash with another one."""
+        return [
+            own
+            for own in self._declared_in(tree, text, spans)
+            if any(map(own.clashes, self._others(own, tree.root_node, text)))
+        ]
+
+    def _declared_in(self, tree: Tree, text: bytes, spans: Spans) -> Iterator[Declared]:
+        for start, end in spans:
+            line_end = text.find(b"\n", end)
+            stop = len(text) if line_end < 0 else line_end
+            found = captured(self._query, tree.root_node, start, stop) if start < end else {}
+            for node in found.get("name", ()):
+                work.check()
+                own = self._declared(node, text)
+                if own is not None and own.begin < end and start < node.end_byte:
+                    yield own
+
+    def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
+        """The declarations of the same name whose scope is that of ``own``, or one that it clashes with."""
+        around = self._wall(own.scope) if self._own.walls else own.scope
+        for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
+            if self._is_shared(own, other) or self._is_shared(other, own):
+                yield other
+
+    def _of_name(self, name: bytes, around: Node, root: Node, text: bytes) -> Iterator[Declared]:
+        found = re.compile(re.escape(name)).finditer(text, around.start_byte, around.end_byte)
+        for match in islice(found, MAX_OCCURRENCES):
+            work.check()
+            node = root.descendant_for_byte_range(*match.span())
+            while node is not None and node.type not in self._kinds and node.parent is not None:
+                node = node.parent
+            if node is not None and (node.start_byte, node.end_byte) == match.span():
+                declared = self._declared(node, text)
+                if declared is not None:
+                    yield declared
+
+    def _is_shared(self, outer: Declared, inner: Declared) -> bool:
+        """Whether the scope of ``outer`` is that of ``inner``, or encloses it up to a wall."""
+        if outer.scope == inner.scope:
+            return True
+        if not self._own.walls or (self._own.ordered and outer.name.start_byte > inner.name.start_byte):
+            return False
+        around: Node | None = inner.scope
+        while around is not None and around.type not in self._own.walls:
+            around = self._scope(around.parent)
+            if around == outer.scope:
+                return around.type not in self._own.members
+        return False
+
+    def _wall(self, scope: Node) -> Node:
+        while scope.type not in self._own.walls and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def _declared(self, name: Node, text: bytes) -> Declared | None:
+        """The declaration of a name node; None if the node declares nothing."""
+        child, holder = name, name.parent
+        while holder is not None and holder.type in self._own.through:
+            if not _leads(child, holder, self._own.through[holder.type]):
+                return None
+            child, holder = holder, holder.parent
+        role = self._own.roles.get(holder.type) if holder is not None else None
+        if role is None or holder is None or not _leads(child, holder, role.fields):
+            return None
+        scope = holder if role.within else self._scope(holder.parent)
+        while role.until and scope is not None and scope.type != role.until:
+            scope = scope.parent
+        if scope is None or text[name.start_byte : name.end_byte] in UNNAMED:
+            return None
+        weight = role.weight if isinstance(role.weight, int) else role.weight(holder, child)
+        signature, renews = _signature(holder, role, text), role.renews(holder, child)
+        return Declared(name, _begin(holder, scope), scope, role.space, weight, signature, renews)
+
+    def _scope(self, node: Node | None) -> Node | None:
+        """The innermost scope around a node, the node itself included; None inside an ERROR node."""
+        while node is not None and node.type not in self._own.scopes and node.parent is not None:
+            if node.is_error:
+                return None
+            work.check()
+            node = node.parent
+        if node is not None and node.type in self._own.bodies and node.parent is not None:
+            return node.parent if node.parent.type in self._own.owners else node
+        return node
+
+
+def _leads(child: Node, parent: Node, fields: str) -> bool:
+    """Whether a child is in the first of some fields that its parent has."""
+    if fields in ("", "*"):
+        return bool(fields) or child == parent.named_children[0]
+    found = (parent.children_by_field_name(one) for one in fields.split())
+    return child in next((children for children in found if children), ())
+
+
+def _begin(holder: Node, scope: Node) -> int:
+    """The start of the statement that makes a node a declaration."""
+    while holder.parent is not None and holder.parent != scope and holder.parent.type.endswith(DECLARATION):
+        holder = holder.parent
+    return holder.start_byte
+
+
+def _signature(holder: Node, role: Role, text: bytes) -> bytes:
+    """The bytes that distinguish functions of one name: the types of their parameters, or the parameters as written."""
+    parts = []
+    for one in role.signature.split():
+        for found in holder.children_by_field_name(one) or [child for child in holder.children if child.type == one]:
+            types = [parameter.child_by_field_name("type") for parameter in found.named_children]
+            nodes = [kind for kind in types if kind is not None] if None not in types else [found]
+            parts += [b" ".join(text[node.start_byte : node.end_byte].split()) for node in nodes]
+            parts.append(b";")
+    return b",".join(parts)
+
+
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 LINE_END = re.compile(rb"[\w\x80-\xff)\]}\"'`+-](?=[ \t\r]*(//[^\n]*)?\n)")
 NEXT_TOKEN = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -54,7 +205,9 @@ class Placement:
         found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
         if found:
             if self._standing is None:
-                apart = self._lasting(original.without_lines) if original.tree.root_node.has_error else frozenset()
+                apart = (
+                    self._lasting(original.without_lines) if original.unfilled.tree.root_node.has_error else frozenset()
+                )
                 self._standing = self._lasting(original.unfilled) | carried_over(apart, original.lines_put_back)
             gaps = original.unfilled.spans
             splices = [Splice(*old, new[1] - new[0]) for old, new in zip(gaps, own.spans, strict=True)]
@@ -67,10 +220,6 @@ class Placement:
     def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
         return fault.kind.partition(":")[0] in self._rules.firm
-
-    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
-        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
-        return frozenset(self._strays(tree, spans))
 
     def _lasting(self, original: FilledTree) -> frozenset[Fault]:
         """The faults of a text with gaps that the gaps do not cause.
@@ -91,8 +240,9 @@ class Placement:
         firm = {fault for fault in found if self._is_firm(fault) and _beside(fault, gaps, 0)}
         return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
 
-    def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
-        query = _query(self._language)
+    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
+        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
+        query, found = _query(self._language), set[Fault]()
         judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
             for name, nodes in captured(query, tree.root_node, max(start - 1, 0), stop + 1).items():
@@ -104,7 +254,8 @@ class Placement:
                 for node in new:
                     if not predicate(node):
                         work.check()  # the parent that a fault names is looked for from the root
-                        yield _fault(name, node, child)
+                        found.add(_fault(name, node, child))
+        return frozenset(found)
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
         """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
@@ -112,7 +263,9 @@ class Placement:
         for begin, stop in spans:
             for word in self._rules.words.finditer(text, begin, stop):
                 node = tree.root_node.descendant_for_byte_range(*word.span())
-                if node is not None and _is_name(node, word) and not self._quoted(node):
+                if node is None or node.type not in NAMES or (node.start_byte, node.end_byte) != word.span():
+                    continue
+                if node.parent is None or node.parent.type not in self._rules.quoting:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
 
@@ -120,22 +273,18 @@ class Placement:
         """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
-    def _declared(self, filled: FilledTree) -> frozenset[Fault]:
-        """The names that are declared in fills and somewhere else as well."""
-        finder = _repeated(self._language)
-        return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
-
     def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
         """The names that fills declare a second time; names that were declared twice before may be so again."""
-        found = self._declared(own)
-        names = {own.text[fault.start : fault.end] for fault in found}
-        uses = [use.span() for name in names for use in re.finditer(re.escape(name), original.text)]
-        before = self._declared(original._replace(spans=uses[:MAX_OCCURRENCES]))
-        twice = {original.text[fault.start : fault.end] for fault in before}
-        return frozenset(fault for fault in found if own.text[fault.start : fault.end] not in twice)
-
-    def _quoted(self, node: Node) -> bool:
-        return node.parent is not None and node.parent.type in self._rules.quoting
+        finder = _repeated(self._language)
+        found = [one.name for one in finder.repeated(*own)] if finder is not None else []
+        if finder is None or not found:
+            return frozenset()
+        words = {own.text[one.start_byte : one.end_byte]: one for one in found}
+        uses = [use.span() for word in words for use in re.finditer(re.escape(word), original.text)]
+        before = [one.name for one in finder.repeated(original.tree, original.text, uses[:MAX_OCCURRENCES])]
+        twice = {original.text[one.start_byte : one.end_byte] for one in before}
+        anew = [one for word, one in words.items() if word not in twice]
+        return frozenset(Fault("TWICE", one.start_byte, one.end_byte) for one in anew)
 
 
 def placement_in(language: Language) -> Placement | None:
@@ -151,11 +300,7 @@ def _query(language: Language) -> Query:
 @cache
 def _repeated(language: Language) -> Repeated | None:
     own = language.declarations
-    return Repeated(own, language.grammar()) if own is not None else None
-
-
-def _is_name(node: Node, word: re.Match[bytes]) -> bool:
-    return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
+    return Repeated(own, language) if own is not None else None
 
 
 def _fault(name: str, node: Node, child: int | None) -> Fault:

@@ -6,9 +6,8 @@ the fill, and nothing is put in. The fill ends before the first token that the g
 
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Self
 
@@ -39,9 +38,8 @@ HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 LONG_STRINGS = frozenset({"bash", "csharp", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
-UNSURE = re.compile(
-    rb"#|\"\"\"|'''|[\\,]\Z"
-)  # a statement may end before it, go on behind it, or begin in the lines above
+# A statement may end before it, go on behind it, or begin in the lines above.
+UNSURE = re.compile(rb"#|\"\"\"|'''|[\\,]\Z")
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
 
 
@@ -78,9 +76,7 @@ class Reading:
     @property
     def is_read(self) -> bool:
         """Whether the grammar can read ``before``; True, too, where it has no tables."""
-        with self._bounded():
-            return self._prefix is not None or parse_table(self._language) is None
-        return True
+        return self._asked(lambda: self._prefix is not None or parse_table(self._language) is None)
 
     def reads(self, fill: bytes) -> bool:
         """Whether a text can begin the fill. Its last word may still become a longer one."""
@@ -95,7 +91,8 @@ class Reading:
 
     def _ends_well(self, fill: bytes) -> bool:
         if fill not in self._known:
-            self._known[fill] = self._is_balanced(fill) and self.is_at_its_column(fill) and self._parses(fill)
+            looks_well = self._is_balanced(fill) and self.is_at_its_column(fill)
+            self._known[fill] = looks_well and self._asked(lambda: self._is_grammatical(fill))
         return self._known[fill]
 
     def _is_balanced(self, fill: bytes) -> bool:
@@ -127,30 +124,21 @@ class Reading:
         deeper = len(inner) > len(outer) and inner.startswith(outer)
         return deeper == last.endswith(b":")
 
-    def _parses(self, fill: bytes) -> bool:
-        with self._bounded():
-            return self._takes_too_long or self._is_grammatical(fill)
-        return True
-
-    @contextmanager
-    def _bounded(self) -> Iterator[None]:
-        """Within, the grammar is asked; where that takes too long it cannot tell, now and later."""
+    def _asked(self, grammar: Callable[[], bool]) -> bool:
+        """What the grammar says; True where that takes too long, now and later."""
         try:
-            yield
+            return self._takes_too_long or grammar()
         except OverBudgetError:
             self._takes_too_long = True
+            return True
 
     def _is_grammatical(self, fill: bytes) -> bool:
-        if self._prefix is None or (self._language.lexicon.columns and self._inside(fill) in MULTILINE_QUOTES):
+        if self._prefix is None or (self._language.lexicon.columns and self._scan(fill).inside in MULTILINE_QUOTES):
             return True
         try:
             return any(self._is_read(self._prefix, self._text(fill), end) for end in self._ends(fill))
         except UnparsableError:  # what stands before the fill was parsed
             return False
-
-    def _inside(self, fill: bytes) -> bytes:
-        """The closer of the string or comment that a fill ends in."""
-        return self._scan(fill).inside
 
     def _ends(self, fill: bytes) -> Iterator[bytes]:
         """Texts that may end what a fill has begun: error recovery misreads the middle of an unfinished construct."""

@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import llguidance
@@ -22,7 +22,6 @@ from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit
 from lacuna_model.tokenizer import Tokenizer
 
-END = 256
 # A longer pattern or schema is refused: one of a few megabytes takes seconds to compile, for which others wait.
 MAX_CHARACTERS = 100_000
 # So much of a pattern is quoted in what is said about it, and so much of what llguidance says, which quotes it again.
@@ -32,28 +31,17 @@ MAX_COMPLETION = 400
 PREFERENCE = tuple(b'"}])0:,x1a{[(-tfn') + tuple(range(33, 127)) + (32, 10)
 
 
-class _ByteVocabulary:
-    """A tokenizer whose tokens are the 256 bytes and an end token."""
-
-    eos_token_id = END
-    bos_token_id = None
-    tokens: Sequence[bytes] = (*(bytes([value]) for value in range(256)), b"<|end|>")
-    special_token_ids: Sequence[int] = (END,)
-
-    def __call__(self, text: bytes | str) -> list[int]:
-        return list(text.encode() if isinstance(text, str) else text)
-
-
-@lru_cache(maxsize=1)
-def _byte_tokenizer() -> llguidance.LLTokenizer:
-    return llguidance.LLTokenizer(llguidance.TokenizerWrapper(_ByteVocabulary()), slices=[])
+@cache
+def _bytes() -> llguidance.LLTokenizer:
+    """A tokenizer whose tokens are the 256 bytes."""
+    return llguidance.LLTokenizer("byte")
 
 
 class ByteGrammar:
     """A compiled grammar that whole fills must match; raises ``RequestError`` if it cannot be compiled."""
 
     def __init__(self, grammar: str, what: str) -> None:
-        self._matcher = llguidance.LLMatcher(_byte_tokenizer(), grammar, log_level=0)
+        self._matcher = llguidance.LLMatcher(_bytes(), grammar, log_level=0)
         if self._matcher.is_error():
             raise RequestError(f"{what}: {_first_line(self._matcher.get_error())}")
 
@@ -144,17 +132,8 @@ class RegionRules:
         self._limit = LineLimit.of(region, after)
         self._wanted = tuple(word.encode() for word in region.must_contain)
         self._banned = tuple(word.encode() for word in region.must_not_contain)
-        grammars = []
-        if region.regex:
-            grammars.append(regex_grammar(region.regex))
-        if region.json_schema:
-            grammars.append(json_schema_grammar(region.json_schema))
-        self._grammars: Sequence[ByteGrammar] = tuple(grammars)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no rule."""
-        return not (self._limit or self._wanted or self._banned or self._grammars)
+        given = (regex_grammar, region.regex), (json_schema_grammar, region.json_schema)
+        self._grammars = [grammar(rule) for grammar, rule in given if rule]
 
     def is_followed_by(self, text: bytes) -> bool:
         """Whether the suffix begins with a text that is not blank."""

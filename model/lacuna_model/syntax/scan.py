@@ -21,8 +21,6 @@ VISIBLE = frozenset({"word", "mark", "left", "right"})  # tokens that are neithe
 # Lines that begin with these may be indented no deeper than their block.
 LABELS = frozenset({b"case", b"default"})
 ACCESS = frozenset({b"public:", b"private:", b"protected:"})
-
-
 # What stands before a command of Bash, on its line.
 _BEFORE_COMMANDS = (b"", b";", b"&", b"|", b"!", b"{", b"}", b"(", b")", b"do", b"then", b"else")
 # Words of Ruby that open a block as a value, anywhere or behind a mark alone.
@@ -44,17 +42,17 @@ class Bracket(NamedTuple):
     words: tuple[bytes, bytes] = (b"", b"")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scan:
     """The lexical state at the end of a text.
 
     ``stack`` holds the open brackets, outermost first, ``unmatched`` the closers without an opener. ``levels`` holds,
     before the first of these closers and after each, the column of the first line in none of the text's own brackets.
-    ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no
-    space (empty at the start of a line), ``head`` the first word of the line outside parentheses. ``body_due`` is the
-    indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended
-    in a string. ``column`` is the column of the current
-    line, ``fresh`` is true while it is blank.
+    ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no space (empty at the
+    start of a line), ``head`` the first word of the line outside parentheses. ``body_due`` is the indentation of a
+    header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended in a string.
+    ``column`` is the column of the current line, ``fresh`` is true while it is blank. Nothing changes a scan
+    once it is returned.
     """
 
     stack: tuple[Bracket, ...] = ()
@@ -194,142 +192,108 @@ def string_end(text: bytes, closer: bytes) -> int | None:
 
 
 class _Walk:
-    """The running state of a scan; one method per kind of token."""
+    """A scan under way: its state ``at`` the end of what was read, whose brackets and levels are lists here."""
 
     def __init__(self, state: Scan, lexicon: Lexicon) -> None:
-        self._lexicon = lexicon
+        self._lexicon, self._at = lexicon, replace(state)
+        self._stack, self._unmatched, self._levels = list(state.stack), list(state.unmatched), list(state.levels)
+        self._is_line_start = not state.last
         self._pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
         self._opening_words = {opener: closer for opener, closer, _ in lexicon.blocks}
         self._closing_words = frozenset(self._opening_words.values())
         self._is_bash = b"fi" in self._closing_words
-        self._stack = list(state.stack)
-        self._unmatched = list(state.unmatched)
-        self._levels = list(state.levels)
-        self._column = state.column
-        self._fresh = state.fresh  # whether the line is blank so far and its column is known
-        self._inside = state.inside
-        self._last = state.last
-        self._head = state.head
-        self._header_open = state.header_open
-        self._body_due = state.body_due
-        self._indent = state.indent
-        self._line_start = not state.last
-        self._unclosed = state.unclosed
+
+    def state(self) -> Scan:
+        """The result."""
+        brackets, unmatched = tuple(self._stack), tuple(self._unmatched)
+        return replace(self._at, stack=brackets, unmatched=unmatched, levels=tuple(self._levels))
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Process one token of the pattern."""
-        kind = match.lastgroup or ""
-        if kind in VISIBLE:
+        kind, at = match.lastgroup or "", self._at
+        if kind in VISIBLE or kind.startswith(("atom", "torn")):
+            at.unclosed = at.unclosed or kind.startswith("torn")
             self._visible(kind, match)
         elif kind == "newline":
             self._newline()
         elif kind == "blank":
-            if self._line_start:
-                self._indent = match.group()
-            if self._fresh:
-                self._column = column_of(match.group())
-        elif kind.startswith("torn"):
-            self._unclosed = True
-            self._visible("atom", match)
+            at.indent = match.group() if self._is_line_start else at.indent
+            at.column = column_of(match.group()) if at.fresh else at.column
         elif kind.startswith("open"):
-            self._inside = closers[int(kind[4:])]
+            at.inside = closers[int(kind[4:])]
         elif kind.startswith("note") and match.end() == len(match.string):
-            self._inside = b"\n"
-        elif not kind.startswith(("skip", "note")):
-            self._visible(kind, match)
+            at.inside = b"\n"
 
     def _newline(self) -> None:
-        self._column, self._fresh = 0, True
+        at = self._at
+        at.column, at.fresh = 0, True
         if self._in(b")", b"]"):
             return
-        if self._last == b":" and self._head in self._lexicon.headers:
-            self._body_due = self._indent
-        self._last, self._head, self._header_open = b"", b"", False
-        self._line_start, self._indent = True, b""
+        if at.last == b":" and at.head in self._lexicon.headers:
+            at.body_due = at.indent
+        at.last, at.head, at.header_open, at.indent = b"", b"", False, b""
+        self._is_line_start = True
 
     def _visible(self, kind: str, match: re.Match[bytes]) -> None:
-        text, end = match.group(), match.end()
-        if not self._head:
-            self._head = text
-            self._header_open = text in self._lexicon.headers
-            self._body_due = None
-        self._line_start = False
+        text, end, at = match.group(), match.end(), self._at
+        if not at.head:
+            at.head, at.header_open, at.body_due = text, text in self._lexicon.headers, None
+        self._is_line_start = False
         closes = kind == "right" or self._ends_block(match)
-        if self._fresh and not closes and text != b"#":
-            label = text in LABELS or text + match.string[end : end + 1] in ACCESS
-            self._level(self._column + label)
+        if at.fresh and not closes and text != b"#" and not self._stack and self._levels[-1] == UNKNOWN:
+            is_label = text in LABELS or text + match.string[end : end + 1] in ACCESS
+            self._levels[-1] = at.column + is_label
         if closes:
             self._close(text, end)
         elif kind == "word":
             self._block_word(match)
         elif kind == "left":
-            self._stack.append(Bracket(self._pairs[text], self._column, words=(self._head, self._last)))
+            self._stack.append(Bracket(self._pairs[text], at.column, words=(at.head, at.last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
-            self._header_open = False
-        self._last, self._fresh = text, False
+            at.header_open = False
+        at.last, at.fresh = text, False
 
     def _in(self, *closers: bytes) -> bool:
         """Whether the innermost open bracket is one of these."""
         return bool(self._stack) and self._stack[-1].closer in closers
 
-    def _level(self, column: int) -> None:
-        """Record the column of a line's first token."""
-        if not self._stack and self._levels[-1] == UNKNOWN:
-            self._levels[-1] = column
-
     def _close(self, text: bytes, end: int) -> None:
+        at = self._at
         if self._in(text):
             opener = self._stack.pop()  # the rest of this line belongs to the statement that began there
-            self._column = min(self._column, opener.column) if opener.column != UNKNOWN else self._column
-        else:
-            self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
-            self._levels.append(UNKNOWN)
-            if text == b")":  # the start of the statement is not seen
-                self._column = UNKNOWN
+            at.column = min(at.column, opener.column) if opener.column != UNKNOWN else at.column
+            return
+        self._unmatched.append(Bracket(text, at.column, leads=at.fresh, end=end))
+        self._levels.append(UNKNOWN)
+        if text == b")":  # the start of the statement is not seen
+            at.column = UNKNOWN
 
     def _block_word(self, match: re.Match[bytes]) -> None:
         """Treat a block of words as a bracket; after another word in its line the word may be a mere modifier."""
         word = match.group()
-        if word in self._opening_words and (self._head == word or self._opens_anywhere(match)):
-            self._stack.append(Bracket(self._opening_words[word], self._column))
+        if word in self._opening_words and (self._at.head == word or self._opens_anywhere(match)):
+            self._stack.append(Bracket(self._opening_words[word], self._at.column))
 
     def _ends_block(self, match: re.Match[bytes]) -> bool:
         """Whether a word closes a block: in Bash where a command begins, in Ruby where it is no name."""
         if match.group() not in self._closing_words:
             return False
-        return self._last in _BEFORE_COMMANDS if self._is_bash else not self._is_name(match)
+        return self._at.last in _BEFORE_COMMANDS if self._is_bash else not self._is_name(match)
 
     def _opens_anywhere(self, match: re.Match[bytes]) -> bool:
         """Whether a word opens a block behind others of its line."""
-        word, openers = match.group(), self._opening_words
+        word, last, openers = match.group(), self._at.last, self._opening_words
         if word == b"function":
             return True
         if word == b"do":  # in Ruby the word at the head of a loop already opened its block
-            return b"while" not in openers or self._head not in openers
+            return b"while" not in openers or self._at.head not in openers
         if self._is_bash:
-            return self._last in _BEFORE_COMMANDS
+            return last in _BEFORE_COMMANDS
         if b"function" in openers:  # Lua
             return word == b"if"
-        is_value = word in _VALUES or (word in _VALUES_BEHIND_MARKS and self._last in (b"=", b"(", b"[", b","))
+        is_value = word in _VALUES or (word in _VALUES_BEHIND_MARKS and last in (b"=", b"(", b"[", b","))
         return is_value and not self._is_name(match)
 
     def _is_name(self, match: re.Match[bytes]) -> bool:
         """Whether a word of Ruby is a method, a symbol or a key: ``a.end``, ``:end``, ``end:``."""
-        return self._last in (b".", b":") or _KEY.match(match.string, match.end()) is not None
-
-    def state(self) -> Scan:
-        """The frozen result."""
-        return Scan(
-            stack=tuple(self._stack),
-            unmatched=tuple(self._unmatched),
-            levels=tuple(self._levels),
-            inside=self._inside,
-            last=self._last,
-            head=self._head,
-            header_open=self._header_open,
-            body_due=self._body_due,
-            indent=self._indent,
-            unclosed=self._unclosed,
-            column=self._column,
-            fresh=self._fresh,
-        )
+        return self._at.last in (b".", b":") or _KEY.match(match.string, match.end()) is not None

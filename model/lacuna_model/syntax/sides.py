@@ -1,16 +1,191 @@
-"""The text on both sides of a gap: the brackets and blocks that it leaves open, and those that the suffix closes."""
+"""The text on both sides of a gap: the strings, tags, brackets and blocks that it leaves open, and those it closes."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.columns import coming_lines, needs
-from lacuna_model.syntax.literals import Literals, find_literals, open_comment, open_quote
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets, shared, string_end
+from lacuna_model.syntax.columns import coming_lines, header_for
+from lacuna_model.syntax.scan import (
+    FAR,
+    TOP_LEVEL,
+    UNKNOWN,
+    Bracket,
+    Scan,
+    literal_pattern,
+    scan,
+    scan_brackets,
+    shared,
+    string_end,
+)
+
+REACH = 6000  # bytes after a gap in which a comment's closer is searched
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The strings and comments of a text that span lines, and the closer of the one that is open at its end."""
+
+    spans: tuple[tuple[int, int], ...]
+    inside: bytes
+
+    def hold(self, place: int) -> bool:
+        """Whether a position is inside one of them."""
+        index = bisect_right(self.spans, (place, place)) - 1
+        return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
+
+
+def find_literals(text: bytes, lexicon: Lexicon) -> Literals:
+    """Return the literals of a text."""
+    pattern, closers = literal_pattern(lexicon)
+    spans: list[tuple[int, int]] = []
+    open_end = b""
+    for match in work.checked(pattern.finditer(text)):
+        kind = match.lastgroup or ""
+        if kind.startswith("open"):
+            open_end = closers[int(kind[4:])]
+        elif kind.startswith("note") and match.end() == len(text):
+            open_end = b"\n"
+        if b"\n" in match.group():
+            spans.append(match.span())
+    return Literals(tuple(spans), open_end)
+
+
+def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
+    """The closer of a comment or raw string that a text begins in: it comes before any opener, in no other string."""
+    for begin, end in (*lexicon.block_comment, *lexicon.raw):
+        place = _find_closer(text, end, lexicon)
+        line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
+        opened = re.search(rb"(?<![\w*/\"'`])" + re.escape(begin), text[: max(place, 0)])
+        if place >= 0 and not opened and not scan(line, lexicon).inside:
+            return end
+    return b""
+
+
+def _find_closer(text: bytes, end: bytes, lexicon: Lexicon) -> int:
+    """The first position of a comment's closer in no string or regular expression; -1 for none within reach."""
+    pattern = literal_pattern(lexicon)[0]
+    place = text.find(end, 0, REACH)
+    while place >= 0:
+        start, stop = text.rfind(b"\n", 0, place) + 1, text.find(b"\n", place)
+        found = pattern.finditer(text, start, stop if stop >= 0 else len(text))
+        if not any(one.start() < place < one.end() for one in found if (one.lastgroup or "").startswith("atom")):
+            break
+        place = text.find(end, place + len(end), REACH)
+    return place
+
+
+def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
+    """The quote of a string that a text begins in: its first line, or the whole text, has one quote too many."""
+    for quote in lexicon.quotes:
+        if len(quote) == 3 and text.count(quote) % 2 and find_literals(text, lexicon).inside == quote:
+            return quote
+    line = text.split(b"\n", 1)[0]
+    if scan(line + b"\n", lexicon).unclosed:
+        for quote in lexicon.quotes:
+            place = line.find(quote) if len(quote) == 1 else -1
+            if place >= 0 and not scan(line[place + 1 :] + b"\n", lexicon).unclosed:
+                return quote
+    return b""
+
+
+TAG_REACH = 20_000  # bytes on either side of a gap
+MAX_BEHIND = 3  # completions that follow the tags
+VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
+# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types. What has
+# been read is not read in another way, so a tag that does not end takes time linear in its length. It has few parts.
+ATTRIBUTES = rb"(?:[^<>{}\"';()/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'|\{(?:[^{}]++|\{[^{}]*+\})*+\}){0,5000}+"
+TAG = re.compile(rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*+)" + ATTRIBUTES + rb")?(?P<closed>/?)>")
+BEGUN = re.compile(rb"<[A-Za-z_][\w.:-]*+\s" + ATTRIBUTES + rb"\Z")
+NEAR = 400  # bytes in which a tag that is not ended begins
+CLOSING = re.compile(rb"</[\w.:-]*>")
+HALF = re.compile(rb"</([\w.:-]*)\Z")
+HALF_OPENING = re.compile(rb"<([\w.:-]*)\Z")
+WORD = re.compile(rb"\w")
+
+Completions = Callable[[bytes], Iterator[bytes]]
+
+
+class Tags:
+    """The tags that are open ``before`` a gap, and those that the text ``after`` it closes."""
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        self._before, self._behind = before[-TAG_REACH:], after[:TAG_REACH]
+        self._opened: dict[bytes, list[bytes]] = {}  # after the beginning of a fill; cached
+
+    @cached_property
+    def _lacking(self) -> list[bytes]:
+        return scan_tags(self._behind)[1]
+
+    def open_in(self, fill: bytes) -> list[bytes]:
+        """The names of the tags that are open after the beginning of a fill, outermost first."""
+        if fill not in self._opened:
+            self._opened[fill] = scan_tags(self._before + fill)[0]
+        return self._opened[fill]
+
+    def unclosed(self, fill: bytes) -> list[bytes]:
+        """The names of the open tags that the suffix does not close, innermost first."""
+        opened = self.open_in(fill)
+        if not self._lacking:
+            return opened[::-1]
+        outer = next((place for place in reversed(range(len(opened))) if opened[place] == self._lacking[0]), None)
+        return opened[:outer:-1] if outer is not None else []
+
+    def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
+        """Yield completions that begin with the due closing tags, then the ``others`` with the right names."""
+        opening = HALF_OPENING.search(self._before + fill)
+        if opening is not None and self._lacking and self._lacking[0].startswith(opening[1]):
+            yield self._lacking[0][len(opening[1]) :]
+        open_names, half = self.unclosed(fill), HALF.search(self._before + fill)
+        written = b"</" + half[1] if half is not None else b""
+        for names in (open_names, open_names[:1]) if len(open_names) > 1 else (open_names,) if open_names else ():
+            tags = b"".join(b"</%b>" % name for name in names)
+            if half is not None and self._behind.startswith(b">"):
+                tags = tags.removesuffix(b">")
+            if tags.startswith(written):
+                rest = tags[len(written) :]
+                yield from (rest + end for end in islice(others(fill + rest), MAX_BEHIND))
+        for number, other in enumerate(others(fill)):
+            yield self.named(fill, other)
+            if number < MAX_BEHIND and BEGUN.search((self._before + fill + other)[-NEAR:]):
+                yield self.named(fill, other) + b"/>"
+
+    def named(self, fill: bytes, completion: bytes) -> bytes:
+        """A completion whose closing tags have the names of the tags that they close."""
+        parts, since = list[bytes](), 0
+        opened: list[bytes] | None = None
+        for match in CLOSING.finditer(completion):
+            part = completion[since : match.start()]
+            opened = scan_tags(part, opened)[0] if opened is not None else [*self.open_in(fill + part)]
+            parts += [part, b"</%b>" % opened.pop() if opened else match[0]]
+            since = match.end()
+        return b"".join([*parts, completion[since:]])
+
+
+def scan_tags(text: bytes, opened: list[bytes] | None = None) -> tuple[list[bytes], list[bytes]]:
+    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order.
+
+    ``opened`` has those that are open before the text, and becomes those that it leaves open.
+    """
+    opened, lacking = [] if opened is None else opened, list[bytes]()
+    for match in work.checked(TAG.finditer(text)):
+        name = match["name"] or b""
+        if match["closing"]:
+            if name in opened:
+                while opened.pop() != name:
+                    pass
+            else:
+                lacking.append(name)
+        elif not match["closed"] and name not in VOID and (opened or not WORD.match(text, match.start() - 1)):
+            opened.append(name)
+    return opened, lacking
+
 
 BEHIND = 4000
 MAX_KEPT = 16
@@ -34,8 +209,9 @@ class RightSide:
 
     ``unmatched`` are its closers without an opener, innermost first; ``whole`` is true if there can be no more of them
     further on. ``inside`` is the closer of the string or comment that the text begins in. ``header`` is true if the
-    line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``needs`` the
-    blocks that they must be in.
+    line is the header of an indented block, ``statement`` if it begins as only a statement does, ``prose`` if
+    it reads like the end of a comment. ``coming`` are the lines after the statement's last bracket, ``head`` the
+    header of a block that they may be in.
     """
 
     def __init__(self, text: bytes, lexicon: Lexicon) -> None:
@@ -43,35 +219,21 @@ class RightSide:
         window = text[: stop.start() if stop else BEHIND]
         self.lexicon, self.text = lexicon, text
         self.rest = text.split(b"\n", 1)[0]
-        self._openings: dict[tuple[tuple[bytes, ...], bool], list[bytes]] = {}
         self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
-        self._start = start = string_end(window, self.inside) or 0 if self.inside else 0
+        start = string_end(window, self.inside) or 0 if self.inside else 0
         near = scan(window[start:], lexicon, Scan(column=UNKNOWN))
         is_far = len(window) < len(text) and not lexicon.columns
         self.unmatched = (scan_brackets(text[start:FAR], lexicon) if is_far else near).unmatched
         self.whole = stop is not None or len(text) <= (BEHIND if lexicon.columns else FAR)
         self.blank = not self.rest.strip()
+        self.statement = bool(STATEMENT.match(self.rest))
+        self.prose = bool(PROSE.match(self.rest)) and not self.inside and not self.statement
         statement_end = start + (near.unmatched[-1].end if near.unmatched else 0)
         after_statement = text[statement_end:] if lexicon.columns else text
         code = scan(after_statement.split(b"\n", 1)[0], lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.coming = coming_lines(after_statement)
-        self.needs = needs(window)
-
-    @cached_property
-    def below(self) -> "RightSide":
-        """The same side without the rest of the line."""
-        return RightSide(self.text[len(self.rest) :], self.lexicon)
-
-    @property
-    def statement(self) -> bool:
-        """Whether the rest of the line begins as only a statement does."""
-        return bool(STATEMENT.match(self.rest))
-
-    @property
-    def prose(self) -> bool:
-        """Whether the rest of the line reads like the end of a comment."""
-        return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
+        self.head = header_for(window)
 
     @property
     def margin(self) -> int:
@@ -84,20 +246,14 @@ class RightSide:
     def openings(self, closers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """Return the openers of the brackets and the quote that the suffix closes, with texts that may precede them.
 
-        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first. The result is
-        cached.
+        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first.
         """
-        key = tuple(closers), outside
-        if key not in self._openings:
-            self._openings[key] = self._find_openings(*key)
-        return self._openings[key]
-
-    def _find_openings(self, closers: Sequence[bytes], outside: bool) -> list[bytes]:
         lexicon = self.lexicon
         words = {closer: head + b"\n" for _, closer, head in reversed(lexicon.blocks)}
         parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
         parts = [lexicon.operand + part if part == b"(" else part for part in parts]
-        goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues
+        continuing = CONTINUES_IN_BRACKETS if lexicon.columns else CONTINUES  # where a line break means nothing
+        goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or continuing.match(self.text)
         end = lexicon.operand if closers and not self.inside and goes_on else b""
         end += lexicon.opener_of(self.inside)
         if self.blank and not end and parts:
@@ -110,11 +266,6 @@ class RightSide:
         heads = dict.fromkeys((*lexicon.heads[: outside and len(headed) == 1], b"", *lexicon.heads))
         before, after = b"".join(parts[: headed[-1]]), b"".join(parts[headed[-1] :])
         return [before + head + after + end for head in heads]
-
-    @cached_property
-    def _continues(self) -> bool:
-        """Whether the suffix continues an expression, where a line break means nothing."""
-        return bool((CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES).match(self.text))
 
 
 @lru_cache(maxsize=MAX_KEPT)
@@ -142,13 +293,7 @@ def line_of(text: bytes, start: int, end: int) -> GapLine:
 # Bytes that are scanned token by token; in text further away only brackets are counted.
 WINDOW = 6000
 MAX_BRACKETS = 500  # brackets on one side of a gap; real files have up to 40
-
-
-class OpenBrackets(NamedTuple):
-    """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
-
-    stack: tuple[Bracket, ...] = ()
-    kept: int = 0
+Brackets = tuple[Bracket, ...]
 
 
 class Sides:
@@ -158,8 +303,8 @@ class Sides:
         self.text, self.left, self.right = text, left, right
 
     @cached_property
-    def targets(self) -> Sequence[OpenBrackets]:
-        """The brackets that the gap may leave open, the likeliest first.
+    def targets(self) -> Sequence[Brackets]:
+        """The brackets that the gap may leave open, outermost first; the likeliest come first.
 
         All closers have their openers then; or the first one, at the beginning of a line, belongs to the bracket of its
         kind in the same column. Where the text after the gap goes on too far, it may close all.
@@ -167,25 +312,20 @@ class Sides:
         stack, lacking = self.left.stack, self.right.unmatched
         wanted = lacking[::-1]
         kept = shared(stack, wanted)
-        found = [OpenBrackets((*stack[:kept], *wanted[kept:]), kept)]
+        found = [(*stack[:kept], *wanted[kept:])]
         if not self.right.whole:
-            found.insert(0, OpenBrackets(stack, len(stack)))
+            found.insert(0, stack)
         if lacking and lacking[0].leads:
             first = lacking[0].closer, lacking[0].column
             alike = (end for end in range(len(stack), 0, -1) if (stack[end - 1].closer, stack[end - 1].column) == first)
             if end := next(alike, 0):
-                found.insert(0 if lacking[0].column else 1, OpenBrackets(stack[:end], end))
+                found.insert(0 if lacking[0].column else 1, stack[:end])
         return list(dict.fromkeys(found))
-
-    @property
-    def target(self) -> OpenBrackets:
-        """The brackets that the gap most likely leaves open."""
-        return self.targets[0]
 
     @cached_property
     def below(self) -> "Sides":
         """The sides without the rest of the line after the gap."""
-        return Sides(self.text, self.left, self.right.below)
+        return Sides(self.text, self.left, RightSide(self.right.text[len(self.right.rest) :], self.right.lexicon))
 
 
 def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:

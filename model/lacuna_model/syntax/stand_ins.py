@@ -1,4 +1,4 @@
-"""What stands in for gaps, markers and conflicts, so that the rest of a file can be read."""
+"""What stands in for gaps, markers and conflicts, so that the rest of a file can be read; why no fill was found."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,13 +7,15 @@ from itertools import accumulate, islice
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
+from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region, with_fills
-from lacuna_model.core.regions import marked, shifted
+from lacuna_model.core.regions import DEFAULT_TOKENS, RULES, marked, shifted
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.completions import completions as completions_of
 from lacuna_model.syntax.document import Document, parses
+from lacuna_model.syntax.faults import tree_faults
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.sides import sides_of
 from lacuna_model.text.lines import splice
@@ -88,25 +90,26 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
     document = Document(text, [(region.start, region.end) for region in regions], language, clock)
 
     def errors(fills: Sequence[str]) -> int:
-        return len(document.check([fill.encode() for fill in fills]).faults)
+        return len(document.check([fill.encode() for fill in fills]))
 
     left, until = errors(found), work.mark(MAX_SECONDS)
+
+    def put(gap: int, one: str) -> None:
+        """Let a gap hold a text if that leaves fewer errors."""
+        nonlocal found, left
+        other = [*found[:gap], one, *found[gap + 1 :]]
+        if (number := errors(other)) < left:
+            found, left = other, number
+
     for gap in [*range(len(regions))] * MAX_ROUNDS:
         for guess in guesses(gap):
             if not left or work.reached(until) or clock.over:
                 break
-            other = [*found[:gap], guess, *found[gap + 1 :]]
-            if (number := errors(other)) < left:
-                found, left = other, number
+            put(gap, guess)
     for gap in range(len(regions)):
-        if not left:
-            break
-        filled, place = _around(text, regions, found, gap)
-        closing = Judge(filled, place, language, clock, in_line=False).stand_in()
-        if closing is not None:
-            other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
-            if (number := errors(other)) < left:
-                found, left = other, number
+        if left:
+            closing = Judge(*_around(text, regions, found, gap), language, clock, in_line=False).stand_in()
+            put(gap, (closing or b"").decode(errors="ignore"))
     return found, left
 
 
@@ -159,7 +162,7 @@ class Others:
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         is_strict = strict or self.are_sound or self._are_chosen
         document = Document(text, spans, self._language, self._clock, strict=is_strict)
-        return document.check_fresh([one.encode() for one in fills]).valid
+        return not document.check_fresh([one.encode() for one in fills])
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
         """Return the text with all gaps but one filled, and the byte range of that one."""
@@ -172,8 +175,9 @@ class Others:
         """
         others = [one for one in range(len(ended)) if one != gap and not ended[one]]
         key = gap, text, ends, tuple(self.written)
-        is_over = len(self._chosen) >= MAX_CHOSEN or self._clock.over
-        if not others or self._language is None or is_over or key in self._chosen:
+        if not others or self._language is None or key in self._chosen:
+            return False
+        if len(self._chosen) >= MAX_CHOSEN or self._clock.over:
             return False
         self._chosen.add(key)
         known = [self.fills[one].encode() if ended[one] else self.written[one] for one in range(len(ended))]
@@ -205,3 +209,51 @@ def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tu
     edits = [(region.start, region.end, one) for region, one in zip(regions, known, strict=True)]
     grown = accumulate(len(one) - (end - start) for start, end, one in edits)
     return splice(text, edits), [end + by for (_, end, _), by in zip(edits, grown, strict=True)]
+
+
+LATE = "the time limit came before the first line that is valid"
+
+
+def no_fill(
+    text: bytes,
+    regions: Sequence[Region],
+    language: Language | None,
+    fills: Sequence[FillSoFar],
+    *,
+    late: bool,
+    lines_above: int = 0,
+) -> str:
+    """Return a sentence for the user; ``late`` if a deadline ran out. The text has ``lines_above`` it in its file."""
+    why = LATE if late else _reason(text, regions, language, fills, lines_above)
+    return f"no valid fill was found: {why}; the text stays as it was"
+
+
+def _reason(
+    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], lines_above: int
+) -> str:
+    if rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
+        return f"nothing that the model wrote keeps {' and '.join(rules)}"
+    if language is not None and (line := _broken_line(text, regions, language)):
+        return f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
+    full = [region.max_tokens for region, fill in zip(regions, fills, strict=True) if len(fill.tokens) >= fill.most]
+    if full:
+        advice = "a larger max_tokens" if max(full) < DEFAULT_TOKENS else "the first words of the fill, written by you,"
+        return f"what the model began does not end within {max(full)} tokens ({advice} may help)"
+    return "what the model wrote would break the syntax here"
+
+
+def _broken_line(text: bytes, regions: Sequence[Region], language: Language) -> int:
+    """The first line, counted from 1, that has an error whatever the gaps hold; 0 for none, or if that is not known."""
+    try:
+        with work.bounded():
+            found, _ = fewest_errors(text, regions, language, Clock())
+            faults = tree_faults(language.parser().parse(with_fills(text, regions, found)))
+    except (OverBudgetError, UnparsableError):
+        return 0
+    if not faults:
+        return 0
+    at = min(faults, key=lambda fault: fault.start).start
+    for region, one in zip(regions, found, strict=True):
+        if at > region.start:
+            at -= len(one.encode()) - (region.end - region.start)
+    return text.count(b"\n", 0, max(at, 0)) + 1

@@ -1,15 +1,17 @@
 """Drives a constraint as the denoise loop does, with a model that is a function of gap and position."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import Constraint, Run, Taken, TokenText, Verdict
 from lacuna_model.core.context import Gap
+from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.decode.fill import Fill, FillStatus
-from lacuna_model.syntax import Language, language_for
+from lacuna_model.syntax import Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.judge import Judge
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
@@ -89,6 +91,22 @@ def fill(
             if watch is not None:
                 watch(constraint, fills, taken)
     return constraint.verdict([one.written() for one in fills], late=any(one.is_open for one in fills))
+
+
+def delivered(
+    name: str, before: str, after: str, model: Model, tokens: TokenText, *, room: int = 64, **rules: Any
+) -> str | None:
+    """What is delivered for a gap between two texts of a language; None for no valid fill."""
+    start = len(before.encode())
+    region = Region(start, start, room, **rules)
+    constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
+    verdict = fill(constraint, model, [room], tokens.eog_id)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+def writes(text: str, tokens: TokenText) -> Model:
+    """A model that is certain of a text."""
+    return certain([tokens.encode(text)], tokens.eog_id)
 
 
 def _run(model: Model, gap: int, first: int, count: int, eog_id: int) -> Run:

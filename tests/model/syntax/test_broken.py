@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
-from lacuna_model.syntax import Language, SyntaxConstraint
+from lacuna_model.syntax import Language
 from lacuna_model.syntax.faults import all_faults
 from lacuna_model.syntax.judge import Judge
 
 from .cases import Case, load
 from .conftest import SmallTokens
-from .drive import Model, certain, fill, noisy, require
+from .drive import Model, delivered, noisy, require, writes
 
 MARK = "<|>"
 FEW = 64
@@ -27,16 +26,14 @@ def split(marked: str) -> tuple[bytes, int]:
 
 def typed(name: str, text: bytes, place: int, model: Model, tokens: SmallTokens, most: int = 32) -> str | None:
     """What is delivered for the rest of a line."""
-    region = Region(place, place, max_tokens=most, max_lines=1, single_line=True)
-    constraint = SyntaxConstraint(text, [region], require(name), tokens)
-    verdict = fill(constraint, model, [most], tokens.eog_id)
-    return verdict.fills[0] if verdict.fills is not None else None
+    before, after = text[:place].decode(), text[place:].decode()
+    return delivered(name, before, after, model, tokens, room=most, max_lines=1, single_line=True)
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_line_is_not_refused_for_errors_that_the_file_had_before(tokens: SmallTokens, case: Case) -> None:
     (wanted,) = case.takes
-    model = certain([tokens.encode(wanted)], tokens.eog_id)
+    model = writes(wanted, tokens)
     assert (typed(case.language, case.text, case.place, model, tokens) or "").startswith(wanted)
 
 
@@ -51,19 +48,16 @@ def test_a_fill_leaves_no_more_errors_than_the_neutral_or_the_right_fill(tokens:
     most = max(errors(text[:place] + one + text[place:], language) for one in (neutral, b"", wanted.encode()))
     for seed in range(2):
         model = noisy([tokens.encode(wanted)], tokens, np.random.default_rng(seed), 1.0)
-        delivered = typed(case.language, text, place, model, tokens, 16)
-        if delivered is not None:
-            assert errors(text[:place] + delivered.encode() + text[place:], language) <= most, delivered
+        found = typed(case.language, text, place, model, tokens, 16) or ""
+        assert errors(text[:place] + found.encode() + text[place:], language) <= most, found
 
 
 @pytest.mark.parametrize("case", NEWER)
 def test_a_fill_beside_newer_syntax_is_what_the_model_writes(tokens: SmallTokens, case: Case) -> None:
     (wanted,) = case.takes
-    in_line = "\n" not in wanted
-    region = Region(case.place, case.place, max_tokens=FEW, max_lines=1 if in_line else None, single_line=in_line)
-    constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
-    model = certain([tokens.encode(wanted)], tokens.eog_id)
-    assert fill(constraint, model, [FEW], tokens.eog_id).fills == (wanted,)
+    rules = {"max_lines": 1, "single_line": True} if "\n" not in wanted else {}
+    model = writes(wanted, tokens)
+    assert delivered(case.language, case.before, case.after, model, tokens, room=FEW, **rules) == wanted
 
 
 @pytest.mark.parametrize(
@@ -96,7 +90,7 @@ def test_nothing_is_tolerated_in_a_text_that_the_line_may_repair(name: str, mark
     ],
 )
 def test_what_is_typed_in_a_broken_text_is_delivered(tokens: SmallTokens, name: str, marked: str, wanted: str) -> None:
-    found = typed(name, *split(marked), certain([tokens.encode(wanted)], tokens.eog_id), tokens)
+    found = typed(name, *split(marked), writes(wanted, tokens), tokens)
     assert (found or "").startswith(wanted.rstrip(";"))
 
 
@@ -122,7 +116,7 @@ def test_a_line_need_not_end_the_blocks_around_it(
     tokens: SmallTokens, name: str, marked: str, taken: list[str], refused: list[str]
 ) -> None:
     for line in (*taken, *refused):
-        found = typed(name, *split(marked), certain([tokens.encode(line)], tokens.eog_id), tokens)
+        found = typed(name, *split(marked), writes(line, tokens), tokens)
         assert (found == line) == (line in taken), (line, found)
 
 
@@ -150,4 +144,4 @@ def test_the_last_line_of_an_unfinished_file_is_whole(name: str, text: str, whol
 def test_a_gap_in_a_word_that_closes_a_block(tokens: SmallTokens) -> None:
     for text in ("function f()\n  a()\ne<|>d\n", "if a; then\n  b\nf<|>\n"):
         name, wanted = ("lua", "n") if "function" in text else ("bash", "i")
-        assert typed(name, *split(text), certain([tokens.encode(wanted)], tokens.eog_id), tokens) == wanted
+        assert typed(name, *split(text), writes(wanted, tokens), tokens) == wanted

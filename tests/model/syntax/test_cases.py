@@ -2,33 +2,27 @@
 
 import pytest
 
-from lacuna_model.core.params import Region
-from lacuna_model.syntax import SyntaxConstraint
-
 from .cases import Case, every
 from .conftest import SmallTokens
-from .drive import certain, fill, require
+from .drive import delivered, writes
 
 DELIVERED = [case for case in every() if not case.values[0].judged_only]  # type: ignore[union-attr]
 SPARE = 6  # tokens beyond those of the fill that is proposed
 
 
-def delivered(case: Case, proposed: str, tokens: SmallTokens) -> str | None:
-    """The fill that is delivered if a model is certain of ``proposed``; None for ``no_valid_fill``."""
-    ids = list(tokens.encode(proposed))
-    region = Region(case.place, case.place, max_tokens=len(ids) + SPARE)
-    constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
-    verdict = fill(constraint, certain([ids], tokens.eog_id), [region.max_tokens], tokens.eog_id)
-    return verdict.fills[0] if verdict.fills is not None else None
+def proposed(case: Case, text: str, tokens: SmallTokens) -> str | None:
+    """The fill that is delivered if a model is certain of a text."""
+    room = len(tokens.encode(text)) + SPARE
+    return delivered(case.language, case.before, case.after, writes(text, tokens), tokens, room=room)
 
 
 @pytest.mark.parametrize("case", DELIVERED)
 def test_a_valid_fill_is_delivered(case: Case, tokens: SmallTokens) -> None:
-    for proposed in case.takes:
-        assert delivered(case, proposed, tokens) == proposed
+    for text in case.takes:
+        assert proposed(case, text, tokens) == text
 
 
 @pytest.mark.parametrize("case", DELIVERED)
 def test_an_invalid_fill_is_never_delivered(case: Case, tokens: SmallTokens) -> None:
-    for proposed in case.refuses:
-        assert delivered(case, proposed, tokens) != proposed
+    for text in case.refuses:
+        assert proposed(case, text, tokens) != text

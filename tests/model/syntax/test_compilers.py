@@ -15,13 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import TokenText
-from lacuna_model.core.params import Region
 from lacuna_model.languages.language import StrictParsers
-from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.compilers import Compiler, Strict, compiled, python_compiles
 
 from .cases import Case, load
-from .drive import fill, noisy, require
+from .drive import delivered, noisy, require
 
 NEWER = [
     "type Pair[T] = tuple[T, T]\n",
@@ -52,11 +50,6 @@ def test_a_file_that_the_interpreter_cannot_read_is_left_to_the_grammar(text: st
     for wanted in ("x = 1", 'x = f"{b["c"]}"'):
         assert python_compiles(text.encode()) or not error(text, wanted, "\n")
         assert python_compiles(text.encode()) or not error("", wanted, "\n" + text)
-
-
-@pytest.mark.parametrize("depth", [5, 300, 2_000])
-def test_strings_in_each_other_are_read_however_many(depth: int) -> None:
-    python_compiles(("x = " + "f'{" * depth + "y" + "}'" * depth + "\n").encode())
 
 
 @pytest.fixture
@@ -93,12 +86,6 @@ def test_threads_that_compile_do_not_disturb_each_other() -> None:
         list(threads.map(read, [shallow, deep * 4] * 10))
 
 
-def test_errors_are_raised_and_warnings_are_not() -> None:
-    compiled(b"'\\d'\n1 is 1\n")
-    with pytest.raises(SyntaxError):
-        compiled(b"def f(:\n")
-
-
 class Application(yaml.SafeLoader):
     """Reads documents whose tags an application knows."""
 
@@ -127,12 +114,9 @@ def parsers(name: str) -> StrictParsers:
 def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tokens: TokenText) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        region = Region(case.place, case.place, max_tokens=16)
         model = noisy([list(tokens.encode((case.refuses or case.takes)[0]))], tokens, rng, seed % 3 / 2)
-        constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
-        verdict = fill(constraint, model, [16], tokens.eog_id)
-        if verdict.fills is not None and verdict.fills[0]:
-            READ[case.language](case.before + verdict.fills[0] + case.after)
+        if found := delivered(case.language, case.before, case.after, model, tokens, room=16):
+            READ[case.language](case.before + found + case.after)
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,27 @@
 """Texts that are easy to get wrong: line ends, tabs, other scripts, healed text, gaps inside literals."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, parses
+from lacuna_model.syntax.compilers import compiled
 from lacuna_model.text.lines import finish_character
 
 from .cases import Case, load
 from .conftest import SmallTokens
-from .drive import certain, fill, noisy, require
+from .drive import certain, delivered, fill, noisy, require, writes
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 @pytest.mark.parametrize("case", load("python_text"))
 def test_a_noisy_model_gives_valid_python_or_no_fill(tokens: SmallTokens, case: Case, noise: float) -> None:
     ids = tokens.encode(case.takes[0])
-    region = Region(case.place, case.place, max_tokens=len(ids) + 6)
     for seed in range(3):
-        rng = np.random.default_rng(seed)
-        constraint = SyntaxConstraint(case.text, [region], require("python"), tokens)
-        verdict = fill(constraint, noisy([ids], tokens, rng, noise), [region.max_tokens], tokens.eog_id, rng=rng)
-        if verdict.fills is None:
-            assert verdict.status == "no_valid_fill"
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a random string may hold an odd escape
-            compile((case.before + verdict.fills[0] + case.after).removeprefix("\ufeff"), "<filled>", "exec")
+        model = noisy([ids], tokens, np.random.default_rng(seed), noise)
+        found = delivered("python", case.before, case.after, model, tokens, room=len(ids) + 6)
+        if found is not None:
+            compiled((case.before + found + case.after).encode())
 
 
 @pytest.mark.parametrize("lead", range(0xC2, 0xF5))
@@ -75,11 +68,9 @@ def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: Small
 
 def test_a_model_that_proposes_to_leave_a_string_does_not_leave_it(tokens: SmallTokens) -> None:
     before, after = 'name = input()\nprint("Hello ', '", name)\n'
-    region = Region(len(before), len(before), max_tokens=24, single_line=True)
-    constraint = SyntaxConstraint((before + after).encode(), [region], require("python"), tokens)
-    verdict = fill(constraint, certain([tokens.encode('" + name + "')], tokens.eog_id), [24], tokens.eog_id)
-    assert verdict.fills is not None
-    assert '"' not in verdict.fills[0].replace('\\"', "")
+    found = delivered("python", before, after, writes('" + name + "', tokens), tokens, single_line=True)
+    assert found is not None
+    assert '"' not in found.replace('\\"', "")
 
 
 TWICE = [case for case in load("declared_twice") if case.values[0].refuses]  # type: ignore[union-attr]
@@ -87,7 +78,6 @@ TWICE = [case for case in load("declared_twice") if case.values[0].refuses]  # t
 
 @pytest.mark.parametrize("case", TWICE)
 def test_a_model_that_knows_only_a_declared_name_gets_no_other_one(case: Case, tokens: SmallTokens) -> None:
-    region = Region(case.place, case.place, max_tokens=16, single_line=True)
-    model = certain([tokens.encode(case.refuses[0])], tokens.eog_id)
-    verdict = fill(SyntaxConstraint(case.text, [region], require(case.language), tokens), model, [16], tokens.eog_id)
-    assert verdict.fills is None or case.refuses[0].startswith(verdict.fills[0].rstrip(";"))
+    model = writes(case.refuses[0], tokens)
+    found = delivered(case.language, case.before, case.after, model, tokens, room=16, single_line=True)
+    assert found is None or case.refuses[0].startswith(found.rstrip(";"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from tests.model.syntax.conftest import SmallTokens
-from tests.model.syntax.drive import Marginal, Model, certain, fill, require
+from tests.model.syntax.drive import Marginal, Model, delivered, fill, require, writes
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run
 from lacuna_model.core.params import Region
@@ -13,15 +13,6 @@ from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import SyntaxConstraint, parses
 
 ROOM = 64
-
-
-def deliver(before: str, after: str, name: str, model: Model, tokens: SmallTokens, **rules: object) -> str | None:
-    """What is delivered for a gap between two texts."""
-    start = len(before.encode())
-    region = Region(start, start, ROOM, **rules)  # type: ignore[arg-type]
-    constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
-    verdict = fill(constraint, model, [ROOM], tokens.eog_id)
-    return verdict.fills[0] if verdict.fills is not None else None
 
 
 def ending(text: str, tokens: SmallTokens, other: str = "", more: str = "") -> Model:
@@ -40,7 +31,7 @@ def test_lines_of_the_suffix_that_the_model_writes_too_are_cut_off(tokens: Small
     before = "def f(a):\n    c = []\n    for b in a:\n        if b:\n"
     after = "        else:\n            c.append(1)\n    return c\n"
     written = "            c.append(b)\n    return c\n"
-    assert deliver(before, after, "python", ending(written, tokens), tokens) == "            c.append(b)\n"
+    assert delivered("python", before, after, ending(written, tokens), tokens) == "            c.append(b)\n"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +46,7 @@ def test_lines_of_the_suffix_that_the_model_writes_too_are_cut_off(tokens: Small
 def test_a_fill_may_end_within_a_token_that_the_gap_cuts(
     name: str, before: str, after: str, written: str, kept: str | None, tokens: SmallTokens
 ) -> None:
-    found = deliver(before, after, name, ending(written, tokens), tokens)
+    found = delivered(name, before, after, ending(written, tokens), tokens)
     assert found is not None
     assert parses((before + found + after).encode(), require(name))
     assert written.startswith(found)
@@ -65,7 +56,7 @@ def test_a_fill_may_end_within_a_token_that_the_gap_cuts(
 def test_a_line_that_leads_nowhere_is_written_otherwise(tokens: SmallTokens) -> None:
     """After ``return`` only another header could follow, which the model does not write: it writes one in its place."""
     before, after = "def f(a, b):\n    c = a\n", "        return b\n"
-    found = deliver(before, after, "python", ending("    return c\n", tokens, "    if c:\n"), tokens)
+    found = delivered("python", before, after, ending("    return c\n", tokens, "    if c:\n"), tokens)
     assert found is not None
     assert found.startswith("    if c:")
 
@@ -73,7 +64,7 @@ def test_a_line_that_leads_nowhere_is_written_otherwise(tokens: SmallTokens) -> 
 def test_a_block_without_a_body_is_written_on(tokens: SmallTokens) -> None:
     """The model's next best token is taken where the fill may not end, and it goes on from there."""
     before, after = "def f(a):\n", "    return a\n"
-    found = deliver(before, after, "python", ending("    if a:\n", tokens, more="        b()\n"), tokens)
+    found = delivered("python", before, after, ending("    if a:\n", tokens, more="        b()\n"), tokens)
     assert found == "    if a:\n        b()\n"
 
 
@@ -103,7 +94,7 @@ def test_at_the_end_of_a_text_a_stop_rule_ends_a_fill_before_the_closers_that_ar
 
 def test_nothing_is_added_that_a_region_of_one_line_does_not_take(tokens: SmallTokens) -> None:
     before, after = "module A\n  def f\n    b(1\n    ", "\n\n  def g\n    2\n  end\nend\n"
-    found = deliver(before, after, "ruby", certain([tokens.encode("end")], tokens.eog_id), tokens, single_line=True)
+    found = delivered("ruby", before, after, writes("end", tokens), tokens, single_line=True)
     assert found is None or "\n" not in found
 
 
@@ -117,7 +108,7 @@ def test_a_corner_is_left_by_the_token_that_leads_to_it(tokens: SmallTokens) -> 
         best = ways[min(position, len(ways) - 1)]
         return np.array((best * len(words))[: len(words)]), -np.arange(len(words), dtype=np.float32)
 
-    found = deliver("def f(a):\n    if a:\n", "    return a\n", "python", model, tokens)
+    found = delivered("python", "def f(a):\n    if a:\n", "    return a\n", model, tokens)
     assert found == tokens.decode_bytes([deep, words[0], ways[2][0]]).decode() + "\n"
 
 
@@ -178,14 +169,14 @@ def test_several_columns_are_tried_behind_a_header(tokens: SmallTokens) -> None:
         best = columns if position == 0 else [line[min(position, len(line) - 1)]] * len(columns)
         return np.array(best), -np.arange(len(best), dtype=np.float32)
 
-    found = deliver("def f(a):\n    if a:\n        if a:\n", "    return a\n", "python", model, tokens)
+    found = delivered("python", "def f(a):\n    if a:\n        if a:\n", "    return a\n", model, tokens)
     assert found == tokens.decode_bytes(line[:-1]).decode()
 
 
 def test_the_suffix_keeps_its_column(tokens: SmallTokens) -> None:
     """Blanks at the end of a fill would make the next line the body of the block that it opens."""
     before, after = "def f(a):\n    b()\n", "    return a\n"
-    found = deliver(before, after, "python", certain([tokens.encode("    if a:\n")], tokens.eog_id), tokens)
+    found = delivered("python", before, after, writes("    if a:\n", tokens), tokens)
     assert found is None or not found.startswith("    if a:\n    ")
 
 
@@ -202,5 +193,5 @@ def test_a_wrong_word_at_the_end_of_a_line_costs_no_more_of_it(tokens: SmallToke
         best = [other, own] if position >= place else [own, *tokens.encode("e")]
         return np.array(best), -np.arange(2, dtype=np.float32)
 
-    found = deliver(before, after, "python", model, tokens, max_lines=1, single_line=True)
+    found = delivered("python", before, after, model, tokens, max_lines=1, single_line=True)
     assert found == '-> "C":'

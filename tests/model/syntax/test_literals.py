@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.syntax.literals import Tags, scan_tags
+from lacuna_model.syntax.sides import Tags, scan_tags
 
 from .drive import first_fill, require
 
@@ -38,10 +38,9 @@ def test_many_closing_tags_are_named_in_one_pass() -> None:
         ("tsx", "const a = <>b<c", " d='e'>x</cf></>;\n", "f"),
         ("html", "<ul><b>x", "</ul>\n", "</b>"),
         ("php", "<?php\nif (a()) {\n    b(1", "\n", ");}"),
-        ("python", "@b(\n    c,\n", "\n    d = 1\n", "def x():"),
         ("python", "def f(self, a", "\n    return a\n", "):"),
         ("python", "try:\n    x = 1\n", "y = 2\n", "finally: pass"),
-        ("python", "def f():\n    a = 1\n    ", " in x:\n        print(1)\n", "for x"),
+        ("python", "def f():\n    a = 1\n    ", " in x:\n        print(1)\n", "if x"),
         ("python", "class A:\n    def f(self):\n        x = [\n            1,\n", "\n    def g(self): pass\n", "]"),
     ],
 )

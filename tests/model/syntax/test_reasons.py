@@ -8,7 +8,7 @@ from tests.model.syntax.drive import certain, fill, require
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.reasons import no_fill
+from lacuna_model.syntax.stand_ins import no_fill
 
 BROKEN = "import json\n\ndef a(x:\n    return x\n\n\ndef b(y):\n    return |\n\n\nclass C:\n    z = 1\n"
 WHOLE, SHORT, LONG = FillSoFar((1, 2), 9), FillSoFar((1, 2, 3), 3), FillSoFar(96 * (1,), 96)

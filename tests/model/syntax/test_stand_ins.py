@@ -3,7 +3,7 @@
 import pytest
 from tests.model.scripted import sure
 from tests.model.syntax.conftest import SmallTokens
-from tests.model.syntax.drive import certain, fill, require
+from tests.model.syntax.drive import certain, delivered, fill, require, writes
 from tests.model.syntax.test_properties import filled
 
 from lacuna_model.core.constraint import FillSoFar
@@ -108,12 +108,9 @@ def test_marks_alone_are_no_conflict(text: bytes) -> None:
 
 @pytest.mark.parametrize("fill_text", ["f(1)", "f(\n    1)"])
 def test_a_fill_beside_a_conflict_is_checked_as_in_a_clean_file(tokens: SmallTokens, fill_text: str) -> None:
-    before, after = b"x = ", b"\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> branch\n"
+    after = "\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> branch\n"
     for written, is_taken in ((fill_text, True), ("1 2", False)):
-        region = Region(len(before), len(before), max_tokens=32)
-        constraint = SyntaxConstraint(before + after, [region], require("python"), tokens)
-        verdict = fill(constraint, certain([tokens.encode(written)], tokens.eog_id), [32], tokens.eog_id)
-        assert (verdict.fills == (written,)) == is_taken
+        assert (delivered("python", "x = ", after, writes(written, tokens), tokens) == written) == is_taken
 
 
 GAPS = {
