@@ -20,12 +20,12 @@ HEAD = "import logging\n\nlogger = logging.getLogger(__name__)\n"
         ("print('\"', x)", 'logger.debug("%s %s", \'"\', x)'),
         ("print(x, y, flush=True)", 'logger.debug("%s %s", x, y)'),
         ("print(x, file=sys.stderr)", 'logger.warning("%s", x)'),
+        ("print('a', f(  # why\n    1))", 'logger.debug("a %s", f(  # why\n    1))'),
+        ('print("""a\n  b""")', 'logger.debug("""a\n  b""")'),
     ],
 )
 def test_the_format_string_is_made_from_the_arguments(bench: Bench, call: str, after: str) -> None:
-    assert bench.apply(REPLACE, f"import sys\n\n{call}\n", answer=INFO) == (
-        f"import logging\nimport sys\n\nlogger = logging.getLogger(__name__)\n\n{after}\n"
-    )
+    assert bench.apply(REPLACE, f"{HEAD}\n{call}\n", answer=INFO) == f"{HEAD}\n{after}\n"
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,6 @@ def test_a_call_that_logging_cannot_express_is_left_alone(bench: Bench, call: st
     files, left_out = bench.edits(REPLACE, [bench.source(f"{call}\n")])
     assert files == []
     assert bool(left_out) == call.startswith("print")
-
-
-def test_comments_and_strings_inside_the_arguments_are_kept(bench: Bench) -> None:
-    made = bench.apply(REPLACE, 'print(\'a\', f(  # why\n    1))\nprint("""a\n  b""")\n', answer=INFO)
-    assert 'logger.debug("a %s", f(  # why\n    1))' in made
-    assert 'logger.debug("""a\n  b""")' in made
 
 
 CALL = '«print(1)→logger.debug("%s", 1)»'

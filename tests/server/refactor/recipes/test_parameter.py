@@ -1,5 +1,5 @@
 import pytest
-from tests.server.refactor.bench import Bench, Scripted
+from tests.server.refactor.bench import Bench, Scripted, marked
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.recipes import by_recipe
@@ -12,36 +12,20 @@ def add(parameter: str = "timeout: float", function: str = "f", **settings: str)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "parameter"),
+    "text",
     [
-        ("def f(): pass\n", "def f(timeout: float): pass\n", "timeout: float"),
-        ("def f(a, b,): pass\n", "def f(a, b, timeout: float,): pass\n", "timeout: float"),
-        ("def f(a, b=1): pass\n", "def f(a, b=1, *, timeout: float): pass\n", "timeout: float"),
-        ("def f(a, *b, **c): pass\n", "def f(a, *b, timeout: float, **c): pass\n", "timeout: float"),
-        ("def f(a, /, b, *, c): pass\n", "def f(a, /, b, *, c, timeout: float): pass\n", "timeout: float"),
-        ("def f(\n    a,  # one\n): pass\n", "def f(\n    a, timeout: float,  # one\n): pass\n", "timeout: float"),
+        "def f(«timeout: float»): pass\nf(«timeout=30»)\n",
+        "def f(a, b«, timeout: float»,): pass\nf(1«, timeout=30»,)\n",
+        "def f(a, b=1«, *, timeout: float»): pass\nf(1, g(2)«, timeout=30»)\n",
+        "def f(a, *b«, timeout: float», **c): pass\nself.f(1«, timeout=30»)\n",
+        "def f(a, /, b, *, c«, timeout: float»): pass\nf(1, timeout=2)\n",
+        "def f(\n    a«, timeout: float»,  # one\n): pass\nf(f(1«, timeout=30»)«, timeout=30»)\n",
+        "def f(a«, timeout: float»): pass\nf(\n    1«, timeout=30»,  # one\n)\n",
     ],
 )
-def test_the_parameter_is_added_to_the_definition(bench: Bench, before: str, after: str, parameter: str) -> None:
-    assert bench.apply(by_recipe("parameter", add(parameter)), before) == after
-
-
-@pytest.mark.parametrize(
-    ("call", "after"),
-    [
-        ("f()", "f(timeout=30)"),
-        ("f(1, g(2))", "f(1, g(2), timeout=30)"),
-        ("f(1,)", "f(1, timeout=30,)"),
-        ("self.f(1)", "self.f(1, timeout=30)"),
-        ("f(1, timeout=2)", "f(1, timeout=2)"),
-        ("f(f(1))", "f(f(1, timeout=30), timeout=30)"),
-        ("f(\n    1,  # one\n)", "f(\n    1, timeout=30,  # one\n)"),
-    ],
-)
-def test_the_argument_is_added_to_callers(bench: Bench, call: str, after: str) -> None:
-    head = "def f(a, timeout): pass\n"
-    made = bench.apply(by_recipe("parameter", add()), f"{head.replace(', timeout', '')}{call}\n", answer=FILLED)
-    assert made == f"{head.replace('timeout', 'timeout: float')}{after}\n"
+def test_the_parameter_is_added_to_the_definition_and_the_argument_to_callers(bench: Bench, text: str) -> None:
+    before, after = marked(text)
+    assert bench.apply(by_recipe("parameter", add()), before, answer=FILLED) == after
 
 
 def test_a_known_value_is_not_requested_from_the_model(bench: Bench) -> None:
