@@ -34,6 +34,7 @@ STAGES = {
 }
 BRIEF = ("check", "unpack")  # stages that are over in a moment
 DECLINED = 1
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 # The prepared form of a model is at most so many times as large as its weight file.
 PREPARED = 1.3
 
@@ -59,9 +60,7 @@ def list_models(json_output: JsonOption = False) -> None:
         return
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "MODEL", "SIZE", "STATE", "READER", "SPEED"):
-        table.add_column(heading, no_wrap=True)
+    table = Table("NAME", "MODEL", "SIZE", "STATE", "READER", "SPEED", box=None, pad_edge=False)
     for info in models.known():
         speed = as_text(line_seconds(info.parameters))
         table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader(info.name), speed)
@@ -162,7 +161,7 @@ def _announce(info: ModelInfo, force: bool, what: str = "") -> None:
 @app.command()
 def rm(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the model.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
 ) -> None:
     """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
     info = models.find(name)
