@@ -5,7 +5,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,15 +14,11 @@ FILE = TESTS.parent / ".venv" / "tests.xml"
 HEADING = "## Durations\n\n"
 LONGEST = 25
 
-Seconds = Mapping[str, Sequence[float]]
 
-
-def by_file(run: Path) -> Seconds:
-    """The seconds of each test, with its fixtures, by its file. Raises OSError, and ParseError for what is no XML."""
-    found = defaultdict(list)
-    for case in ElementTree.parse(run).iter("testcase"):
-        found[_file(case.attrib["classname"])].append(float(case.attrib["time"]))
-    return found
+def cases(run: Path) -> list[tuple[str, float]]:
+    """The file of each test, and its seconds with its fixtures. Raises OSError, and ParseError for what is no XML."""
+    found = ElementTree.parse(run).iter("testcase")
+    return [(_file(case.attrib["classname"]), float(case.attrib["time"])) for case in found]
 
 
 def _file(classname: str) -> str:
@@ -32,16 +28,11 @@ def _file(classname: str) -> str:
     return "/".join(words[: last + 1]) + ".py"
 
 
-def by_folder(files: Seconds) -> Seconds:
-    """The same by the folders of the files."""
-    found = defaultdict(list)
-    for name, seconds in files.items():
-        found[name.rpartition("/")[0]] += seconds
-    return found
-
-
-def table(what: str, rows: Seconds) -> str:
-    """A table in Markdown, the slowest first."""
+def table(what: str, found: Sequence[tuple[str, float]]) -> str:
+    """A table in Markdown of these places and the seconds of their tests, the slowest first."""
+    rows = defaultdict[str, list[float]](list)
+    for name, seconds in found:
+        rows[name].append(seconds)
     slowest = sorted(rows.items(), key=lambda row: -sum(row[1]))[:LONGEST]
     lines = [f"| `{name}` | {len(seconds):,} | {sum(seconds):,.0f} |\n" for name, seconds in slowest]
     return f"| {what} | tests | s |\n|---|---|---|\n{''.join(lines)}"
@@ -49,11 +40,12 @@ def table(what: str, rows: Seconds) -> str:
 
 def write(page: Path, run: Path) -> None:
     """Put the tables of a run under the heading of a page, in place of what is there."""
-    files = by_file(run)
-    every = [one for seconds in files.values() for one in seconds]
-    total = f"{len(every):,} tests, {sum(every):,.0f} s in all processes. The slowest folders and files:"
-    tables = "\n".join((table("Folder", by_folder(files)), table("File", files)))
-    page.write_text(f"{page.read_text('utf-8').partition(HEADING)[0]}{HEADING}{total}\n\n{tables}", "utf-8")
+    files = cases(run)
+    folders = [(name.rpartition("/")[0], seconds) for name, seconds in files]
+    total = f"{len(files):,} tests, {sum(one for _, one in files):,.0f} s in all processes."
+    tables = f"{table('Folder', folders)}\n{table('File', files)}"
+    before = page.read_text("utf-8").partition(HEADING)[0]
+    page.write_text(f"{before}{HEADING}{total} The slowest folders and files:\n\n{tables}", "utf-8")
 
 
 if __name__ == "__main__":

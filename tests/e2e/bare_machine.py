@@ -56,14 +56,6 @@ def fetched(what: str, environment: Mapping[str, str]) -> None:
     print(f"{size + sum(os.stat(one).st_size / 1e6 for one in local):7.0f} MB fetched by pip: {what}", flush=True)
 
 
-def install(clone: Path, environment: Mapping[str, str]) -> None:
-    """Clone, install and fetch the default model of this machine."""
-
-    with timed("git clone"):
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    install_into(clone, ".", ("models", "pull"), environment)
-
-
 def alone(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
     """An environment with nothing but Python on the path."""
     (folder / "bin").mkdir(parents=True)
@@ -71,13 +63,7 @@ def alone(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
     return {**environment, "PATH": str(folder / "bin"), "LACUNA_CACHE": str(folder / "cache")}
 
 
-def install_wheel(folder: Path, wheel: Path, environment: Mapping[str, str]) -> None:
-    """Install a wheel, and set up the model and the service."""
-    install_into(folder, f"--no-compile {wheel}", ("setup", "--yes"), environment)
-    subprocess.run([folder / ".venv/bin/lacuna", "stop"], env=environment, check=True)
-
-
-def install_into(folder: Path, what: str, model: Sequence[str], environment: Mapping[str, str]) -> None:
+def install(folder: Path, what: str, model: Sequence[str], environment: Mapping[str, str]) -> None:
     """Install into a virtual environment of the folder, then fetch the model with a command of Lacuna."""
 
     def run(*command: str) -> None:
@@ -173,7 +159,9 @@ def main() -> None:
     own |= {"XDG_CONFIG_HOME": str(folder / "config"), "LACUNA_STATE": str(folder / "state")}
     own |= {"PIP_LOG": str(folder / "pip.log")}
     if given.wheel is None and given.vsix is None:
-        install(clone, os.environ | own)
+        with timed("git clone"):
+            subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        install(clone, ".", ("models", "pull"), os.environ | own)
         with without_service() as environment:
             asyncio.run(in_neovim(folder / "neovim", command, {**environment, **own}))
         with without_service() as environment:
@@ -181,7 +169,8 @@ def main() -> None:
     if given.wheel is not None:
         with without_service() as environment:
             bare = alone(clone, {**environment, **own})
-            install_wheel(clone, given.wheel.resolve(), bare)
+            install(clone, f"--no-compile {given.wheel.resolve()}", ("setup", "--yes"), bare)
+            subprocess.run([clone / ".venv/bin/lacuna", "stop"], env=bare, check=True)
             asyncio.run(in_neovim(folder / "neovim", command, bare))
     if given.vsix is not None:
         with without_service() as environment:

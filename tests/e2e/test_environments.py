@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.server.cli.conftest import run
 
 # A name in Latin-1, which is no UTF-8.
 NAME = os.fsdecode(b"caf\xe9.py")
@@ -15,25 +16,22 @@ FOLDER = os.fsdecode(b"d\xe9j\xe0")
 SOURCE = "def f(x):\n    return x\n"
 
 
-def lacuna(*arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
-    environment = os.environ | {"LACUNA_CACHE": os.environ.get("LACUNA_CACHE", ""), **variables}
-    return subprocess.run(command, capture_output=True, timeout=300, check=False, cwd=folder, env=environment)
-
-
 def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     name = f"{FOLDER}/{NAME}"
     (tmp_path / FOLDER).mkdir()
     for path in (name, NAME, f"{FOLDER}/other.py", "main.py"):
         (tmp_path / path).write_text(SOURCE)
-    ended = lacuna("complete", name, "--at", "2:11", "--json", "--max-tokens", 4, "--no-service", folder=tmp_path)
+    ended = run("complete", name, "--at", "2:11", "--json", "--max-tokens", 4, "--no-service", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
     answer = json.loads(ended.stdout)
     assert answer["status"] == "ok"
     assert answer["file"] == os.fsencode(name).decode(errors="replace")
-    shown = lacuna("context", name, "--at", "2:11", "--json", folder=tmp_path)
+    shown = run("context", name, "--at", "2:11", "--json", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
     json.loads(shown.stdout)
+    planned = run("refactor", "--lang", "python", "return $A", "return f($A)", name, "--json", folder=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    assert json.loads(planned.stdout)["plan"]["files"][0]["path"] == answer["file"]
 
 
 # A user id without a name has no home folder unless HOME names one.

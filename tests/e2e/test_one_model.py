@@ -1,13 +1,12 @@
 """Commands give the same answers with the service and without it; both have the real model."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.cli.conftest import run
 
 from lacuna_server.client import lifecycle
 
@@ -16,22 +15,20 @@ TEXT = "from shop import Account\n\n\ndef area(width, height):\n    return <<fil
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coder_path: Path) -> Iterator[Path]:
-    for name in ("runtime", "state", "project"):
+    (tmp_path / "project").mkdir()
+    for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "LACUNA_STATE"):
         (tmp_path / name).mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("LACUNA_STATE", str(tmp_path / "state"))
+        monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     (tmp_path / "project" / "shop.py").write_text("class Account:\n    def __init__(self, owner):\n        pass\n")
     (tmp_path / "project" / "code.py").write_text(TEXT)
     yield tmp_path / "project"
     if lifecycle.find() is not None:
-        subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
+        run("stop")
 
 
 def lacuna(project: Path, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "lacuna_server", *arguments, "--json"]
-    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, check=False)
+    ended = run(*arguments, "--json", folder=project)
     answer = json.loads(ended.stdout)
     for one in (answer, *answer.get("snippets", ())):
         for varies in ("stats", "confidence", "score"):

@@ -1,6 +1,5 @@
 """Another user of this machine, in a process with another uid, must not read private files through the service."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -9,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.core.params import Region
-from lacuna_server.client import lifecycle
-from lacuna_server.client.client import Client, find_or_start
-from lacuna_server.wire.protocol import Infill, Open, Result
+from lacuna_server.client.client import Client
+from lacuna_server.wire.protocol import Open
 
-SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
+from .test_service import Daemon, daemon, fill
+
+__all__ = ["daemon"]
+
 SECRET = "what the private file says"
 OTHER_UID = 54321
 # Makes every request as root first. This imports all modules before it loses access to the interpreter's folder.
@@ -66,46 +66,28 @@ print(json.dumps(found))
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its uid; test_lifecycle.py tests the file modes")
 async def test_another_user_gets_nothing_of_a_private_workspace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o755)
     for parent in tmp_path.parents:  # the service and its files must refuse the other user, not a parent folder
         if parent.is_relative_to("/tmp/pytest-of-root"):
             parent.chmod(0o755)
-    workspace = tmp_path / "workspace"
-    workspace.mkdir(mode=0o700)
+    workspace, runtime = tmp_path / "workspace", tmp_path / "run"
+    for folder in (workspace, runtime):
+        folder.mkdir(mode=0o700)
     (workspace / "private").write_text(SECRET)
-    runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    config = tmp_path / "lacuna.toml"
-    config.write_text('engine = "scripted_engine:load"\nport = 0\n')
-    monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
-    command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
-        try:
-            async with asyncio.timeout(60):
-                while lifecycle.find() is None:
-                    await asyncio.sleep(0.05)
-            address = await find_or_start()
-            file = runtime / "lacuna" / "service.json"
-            place = address.url.removeprefix("http://")
-            intruder = [sys.executable, "-c", INTRUDER, place, str(workspace), str(OTHER_UID), str(file)]
-            said = subprocess.run(intruder, capture_output=True, text=True, timeout=120)
-            assert said.returncode == 0, said.stderr
-            assert json.loads(said.stdout) == {
-                "websocket": "unauthorized",
-                "websocket, own text": "no workspace",
-                "http": "no workspace",
-                "service.json": "PermissionError",
-                "private": "PermissionError",
-            }
-            async with await Client.connect(address) as client:
-                client.open(Open("a", "READ", 1, workspace=str(workspace)))
-                infill = client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))
-                answers = [answer async for answer in infill]
-            assert isinstance(answers[-1], Result)
-            assert answers[-1].result.fills == (SECRET,)
-        finally:
-            service.terminate()
+    _, address = daemon.serve(stderr=subprocess.DEVNULL)
+    places = [address.url.removeprefix("http://"), str(workspace), str(OTHER_UID), str(runtime / "lacuna/service.json")]
+    said = subprocess.run([sys.executable, "-c", INTRUDER, *places], capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout) == {
+        "websocket": "unauthorized",
+        "websocket, own text": "no workspace",
+        "http": "no workspace",
+        "service.json": "PermissionError",
+        "private": "PermissionError",
+    }
+    async with await Client.connect(address) as client:
+        client.open(Open("a", "READ", 1, workspace=str(workspace)))
+        assert (await fill(client, "a")).result.fills == (SECRET,)

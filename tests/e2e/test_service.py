@@ -1,5 +1,8 @@
+"""The service as users start it, and the faults of the table in server/README.md: their effect on clients."""
+
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -7,15 +10,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.cli.conftest import run
 
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
+from lacuna_server.daemon.running import TURN_OVER_BYTES
 from lacuna_server.wire.protocol import Infill, Open, Progress, Result, ServiceError
 
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
@@ -64,6 +69,9 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
     with ExitStack() as stack:
         yield Daemon(tmp_path, stack)
+    if (started := lifecycle.find()) is not None:  # by clients
+        os.kill(started.pid, signal.SIGTERM)
+        until(lambda: lifecycle.find() is None)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -110,16 +118,15 @@ def test_a_user_has_only_one_service(daemon: Daemon) -> None:
     code, said = ended(daemon.start())
     assert code == 2
     assert said == f"lacuna: a service of this user is running at {address.url} (process {first.pid})\n"
-    told = subprocess.run([sys.executable, "-m", "lacuna_server", "status", "--json"], capture_output=True, text=True)
-    answer = json.loads(told.stdout)
+    answer = json.loads(run("status", "--json").stdout)
     assert (answer["running"], answer["pid"], answer["url"]) == (True, first.pid, address.url)
     assert answer["status"]["state"] in ("loading", "ready")
-    told = subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], capture_output=True, text=True)
+    told = run("stop")
     stopped = f"lacuna: stopped the service at {address.url} (process {first.pid})\n"
     assert (told.returncode, told.stdout, told.stderr) == (0, "", stopped)
     assert ended(first)[0] == 0
     assert lifecycle.find() is None
-    told = subprocess.run([sys.executable, "-m", "lacuna_server", "status"], capture_output=True, text=True)
+    told = run("status")
     assert told.returncode == 1
     assert told.stderr.startswith("lacuna: no service of this user is running; `lacuna setup` starts one")
 
@@ -206,16 +213,10 @@ def test_a_token_that_others_can_read_is_refused_in_one_line(daemon: Daemon, tmp
 def test_the_status_of_a_model_that_has_failed_is_a_failure(daemon: Daemon) -> None:
     daemon.configure("scripted_engine:load_damaged")
     daemon.serve()
-    command = [sys.executable, "-m", "lacuna_server", "status"]
-
-    def status(*options: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([*command, *options], capture_output=True, text=True)
-
-    until(lambda: "failed" in status().stdout)
-    told = status()
-    assert told.returncode == 1
-    assert "failed the weights are damaged" in told.stdout
-    assert (status("--json").returncode, json.loads(status("--json").stdout)["status"]["state"]) == (1, "failed")
+    until(lambda: "failed the weights are damaged" in run("status").stdout)
+    assert run("status").returncode == 1
+    told = run("status", "--json")
+    assert (told.returncode, json.loads(told.stdout)["status"]["state"]) == (1, "failed")
 
 
 async def test_the_token_of_an_earlier_start_is_worth_nothing(daemon: Daemon) -> None:
@@ -247,14 +248,10 @@ async def test_every_client_needs_the_token_and_this_users_clients_find_it(daemo
 async def test_clients_that_start_a_service_at_once_share_one(daemon: Daemon) -> None:
     # This config loads no model, because the clients request no fill.
     daemon.configure("lacuna_server:missing")
-    started: list[Address] = []
-    try:
-        started += await asyncio.gather(*(find_or_start("--config", str(daemon.config)) for _ in range(3)))
-        assert len(set(started)) == 1
-        async with await Client.connect(started[0]) as client:
-            await client.status()
-    finally:
-        subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
+    started = set(await asyncio.gather(*(find_or_start("--config", str(daemon.config)) for _ in range(3))))
+    assert len(started) == 1
+    async with await Client.connect(started.pop()) as client:
+        await client.status()
 
 
 async def test_the_log_contains_no_text_or_path_of_a_document(daemon: Daemon) -> None:
@@ -293,3 +290,101 @@ async def test_the_service_fills_with_the_real_model(daemon: Daemon, coder_path:
         assert again.stats.cached_tokens > result.stats.cached_tokens  # the service has kept the document's context
     process.send_signal(signal.SIGTERM)
     assert ended(process)[0] == 0
+
+
+NUM_SESSIONS = 25
+
+
+async def session(address: Address, uri: str) -> None:
+    async with await Client.connect(address, give_up_s=TIMEOUT_S) as client:
+        client.open(Open(uri, "text", 1))
+        await fill(client, uri)
+        client.feedback("request-1", "accepted")
+        await client.status()
+
+
+async def all_are_served(process: "subprocess.Popen[Any]", address: Address) -> None:
+    """Run many sessions, kill the worker, run many more sessions, and stop the service properly."""
+    await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
+    (worker,) = workers(process)
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: bool(set(workers(process)) - {worker}))  # before that, the service sends requests to the dead one
+    await asyncio.gather(*(session(address, f"b{number}") for number in range(NUM_SESSIONS)))
+    process.terminate()
+    assert process.wait(TIMEOUT_S) == 0
+
+
+async def test_a_full_log_does_not_affect_clients(daemon: Daemon) -> None:
+    with open("/dev/full", "wb") as full:
+        await all_are_served(*daemon.serve(stderr=full))
+
+
+async def test_a_log_that_nobody_reads_does_not_affect_clients(daemon: Daemon) -> None:
+    reading, writing = os.pipe()
+    try:
+        process, address = daemon.serve(stderr=writing)
+        os.set_blocking(writing, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writing, bytes(4096))
+        os.set_blocking(writing, True)
+        await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
+        process.terminate()
+        assert process.wait(TIMEOUT_S) == 0
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+async def test_sigterm_under_load_answers_every_request(daemon: Daemon) -> None:
+    daemon.configure(max_active=2)
+    process, address = daemon.serve(stderr=subprocess.DEVNULL)
+    clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
+    try:
+        for client in clients:
+            client.open(Open("a", "text", 1))
+        fills = [asyncio.create_task(fill(client, "a", steps=10, step_s=0.02)) for client in clients]
+        await running(clients[0], 2)
+        (worker,) = workers(process)
+        process.terminate()
+        answers = await asyncio.gather(*fills, return_exceptions=True)
+    finally:
+        for client in clients:
+            await client.aclose()
+    said = [answer.code if isinstance(answer, ServiceError) else "result" for answer in answers]
+    assert set(said) == {"result", "shutting_down"}
+    assert said.count("result") == 2
+    assert process.wait(TIMEOUT_S) == 0
+    assert not alive(worker)
+    assert lifecycle.find() is None
+
+
+async def test_a_started_service_is_detached_with_its_log(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = daemon.folder / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(workspace)
+    daemon.configure("lacuna_server:missing")
+    address = await find_or_start("--config", str(daemon.config))
+    found = lifecycle.find()
+    assert found is not None
+    assert os.readlink(f"/proc/{found.pid}/cwd") == "/"
+    # Editors end a language server with all its child processes. The service must not be one of them.
+    parent = int(Path(f"/proc/{found.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert parent != os.getpid()
+    assert not Path(f"/proc/{parent}/cmdline").read_bytes().startswith(b"/bin/sh")
+    log = next(daemon.folder.glob("state/**/service.log"))
+    assert log.stat().st_mode & 0o777 == 0o600
+    with log.open("ab") as stream:
+        stream.write(b"x" * TURN_OVER_BYTES)
+    until(lambda: log.stat().st_size < TURN_OVER_BYTES)
+    assert log.with_suffix(".old.log").stat().st_size >= TURN_OVER_BYTES
+    async with await Client.connect(address) as client:
+        await client.status()
+    until(lambda: b"event=session" in log.read_bytes())
+
+
+async def test_a_service_starts_if_its_log_cannot_be_opened(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    (daemon.folder / "state").write_text("in the way")
+    daemon.configure("lacuna_server:missing")
+    async with await Client.connect(await find_or_start("--config", str(daemon.config))) as client:
+        await client.status()

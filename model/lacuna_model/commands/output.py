@@ -39,7 +39,7 @@ def print_exact(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Prints a value as JSON on one line."""
-    print_exact(msgspec.json.encode(well_formed(value)).decode() + "\n")
+    print_exact(msgspec.json.encode(well_formed(msgspec.to_builtins(value))).decode() + "\n")
 
 
 def print_table(table: "Table") -> None:

@@ -12,7 +12,6 @@ from lacuna_server.wire import layers
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 
 FAILED = 1
-SECRET = {"token"}
 WIDTH, INDENT = 80, "    "
 
 
@@ -34,8 +33,7 @@ def config(
     problems = layers.problems(found)
     keys = layers.effective(found)
     keys["model"] = layers.SourcedValue(layers.model(found).name, keys["model"].source)
-    for name in SECRET:
-        keys[name] = keys[name]._replace(value="(set)" if keys[name].value else "")
+    keys["token"] = keys["token"]._replace(value="(set)" if keys["token"].value else "")
     project = layers.project_file(folder)
     files = {"user": str(layers.user_file()), "project": str(project) if project is not None else None}
     if json_output:

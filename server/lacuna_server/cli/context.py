@@ -70,9 +70,7 @@ def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_
     """Print the snippets in the order in which they are read, or why there are none."""
     tokens = sum(one.tokens for one in chosen)
     if json_output:
-        names = ("path", "reason", "score", "tokens", "text")
-        snippets = [{name: getattr(one, name) for name in names} for one in chosen]
-        told = {"workspace": str(root), "budget": budget, "tokens": tokens, "snippets": snippets, "message": why}
+        told = {"workspace": str(root), "budget": budget, "tokens": tokens, "snippets": chosen, "message": why}
         output.print_json(told)
         return
     if why:

@@ -1,6 +1,5 @@
 """``lacuna edit``: rewrites lines of a file as an instruction says."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -8,7 +7,7 @@ import typer
 
 from lacuna_model.commands import output
 from lacuna_model.commands.program import JsonOption
-from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillResult, Region
+from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, Region
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines, options, terminal
@@ -73,17 +72,15 @@ def edit(
             raise typer.Exit(FAILED)
         files.write(document, text)
         result = msgspec.structs.replace(result, warnings=())  # the question named them
-    conclude(result, advice(result, name, shown=show_refused), failures=("no_valid_fill", "deadline"))
+    larger = f", or use a larger model (--model {models.LARGE_MODEL})" if name == models.SMALL_MODEL else ""
+    advice = [f"nothing was changed; say exactly what should stand there, name fewer lines{larger}"]
+    if any(result.refused):
+        advice.append(
+            "the diff shows what was refused" if show_refused else "--show-refused prints what the model wrote"
+        )
+    conclude(result, advice, failures=("no_valid_fill", "deadline"))
 
 
 def _is_wanted(warning: str) -> bool:
     """Whether a text with a warning is written: a person on a terminal is asked, who has seen the diff."""
     return is_answered() and pressed(f"look at the diff: {warning}. Write it? [y, n] ") == "y"
-
-
-def advice(result: InfillResult, model: str, *, shown: bool) -> Iterator[str]:
-    """Yields what can be done where no new text was taken."""
-    larger = f", or use a larger model (--model {models.LARGE_MODEL})" if model == models.SMALL_MODEL else ""
-    yield f"nothing was changed; say exactly what should stand there, name fewer lines{larger}"
-    if any(result.refused):
-        yield "the diff shows what was refused" if shown else "--show-refused prints what the model wrote"

@@ -14,6 +14,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
+    MAX_CANDIDATES,
     DecodeOptions,
     FillGaps,
     FillStats,
@@ -197,8 +198,6 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
 
     Returns whether every document has a valid fill, and how many files could not be written.
     """
-    from lacuna_server.cli import reviewing
-
     usable, key = True, ""
     texts: list[tuple[FileText, str]] = []
     for document, request in pairs:
@@ -209,14 +208,41 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> tuple[boo
         if result.status == "no_valid_fill":
             usable = False
             continue
-
-        def again(other: InfillRequest, document: FileText = document) -> InfillResult:
-            return run(engine, replace(document, text=other.text), other)
-
-        text, key = reviewing.taken(document, request, result.fills, again, key)
-        texts.append((document, text))
+        shown, taken = [*result.fills], [*region_groups.standing(request.text.encode(), request.regions)]
+        for index in range(len(shown)):
+            if key not in ("a", "q"):
+                key, shown[index] = _decided(engine, document, request, shown, index)
+            if key in ("y", "a"):
+                taken[index] = shown[index]
+        texts.append((document, request.filled(taken)))
     unwritten = sum(not _written(document, text) for document, text in texts if text != document.text)
     return usable, unwritten
+
+
+def _decided(
+    engine: FillEngine, document: FileText, request: InfillRequest, shown: list[str], index: int
+) -> tuple[str, str]:
+    """Asks about one gap, which the question names by its number; ``shown`` are the present fills of all gaps."""
+    seen = {shown[index]}
+
+    def other(text: str) -> str | None:
+        """Returns a fill that was not shown yet, with the other gaps as they are filled now."""
+        more = msgspec.structs.replace(request, task=FillGaps(min(len(seen) + 1, MAX_CANDIDATES)))
+        result = _run_one(engine, document, more, shown, index)
+        if result.status == "no_valid_fill":
+            return None
+        found = [*result.fills, *(fills[0] for fills in result.alternatives)]
+        new = next((text for text in found if text not in seen), None)
+        seen.update([new] if new is not None else [])
+        return new
+
+    return terminal.decided(
+        shown[index],
+        lambda text: terminal.print_fill(document, [request.regions[index]], [text]),
+        lambda text: f"{index + 1}/{len(shown)} {document.path}",
+        lambda text: terminal.edited(document, text),
+        other,
+    )
 
 
 def requested(
@@ -277,14 +303,28 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
     return msgspec.structs.replace(result, fills=fills, alternatives=tuple(others))
 
 
+def _run_one(
+    engine: FillEngine,
+    document: FileText,
+    request: InfillRequest,
+    fills: Sequence[str],
+    index: int,
+    *,
+    watch: bool = False,
+) -> InfillResult:
+    """Fills one region, with these fills in the others."""
+    data, own = document.text.encode(), range(index, index + 1)
+    around, gap = region_groups.text_for(data, request.regions, fills, own, fills[index + 1 :])
+    alone = msgspec.structs.replace(request, text=around.decode(), regions=tuple(gap))
+    return run(engine, replace(document, text=alone.text), alone, watch=watch)
+
+
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
     """Fills one region after the other, and names those that have no valid fill and stay as they are."""
-    text = document.text.encode()
-    fills, results, left = [*region_groups.standing(text, request.regions)], list[InfillResult](), list[str]()
+    fills = [*region_groups.standing(request.text.encode(), request.regions)]
+    results, left = list[InfillResult](), list[str]()
     for index, region in enumerate(request.regions):
-        around, own = region_groups.text_for(text, request.regions, fills, range(index, index + 1), fills[index + 1 :])
-        alone = msgspec.structs.replace(request, text=around.decode(), regions=tuple(own))
-        one = run(engine, replace(document, text=alone.text), alone, watch=watch)
+        one = _run_one(engine, document, request, fills, index, watch=watch)
         results.append(one)
         if one.status == "no_valid_fill":
             left.append(f"line {_line(document, region)}: {one.message or 'no valid fill found'}")

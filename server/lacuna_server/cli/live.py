@@ -47,24 +47,21 @@ class Excerpt:
     ``context`` None keeps the whole text.
     """
 
-    def __init__(
-        self, document: FileText, regions: Sequence[Region], context: int | None = None, *, colour: bool = True
-    ) -> None:
+    def __init__(self, document: FileText, regions: Sequence[Region], context: int | None = None) -> None:
         data = document.text.encode()
         bounds = [0, *(offset for region in regions for offset in (region.start, region.end)), len(data)]
         outside = [data[start:end].decode() for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
         cut = [_cut(text, context, first=i == 0, last=i == len(regions)) for i, text in enumerate(outside)]
-        lexer = Syntax.guess_lexer(str(document.path), document.text) if colour else "text"
-        syntax = Syntax("", lexer, theme=THEME, background_color="default", tab_size=TAB_SIZE)
-        self._pieces = [_highlighted(syntax, printable(text)) for text in cut]
+        lexer = Syntax.guess_lexer(str(document.path), document.text)
+        syntax = Syntax("", lexer, theme=THEME, background_color="default", tab_size=0)  # tabs stay
+        # Pygments adds a newline at the end.
+        self._pieces = [syntax.highlight(text)[: len(text)] for text in map(printable, cut)]
 
     def render(self, gaps: Sequence[Text]) -> Text:
         """Returns the excerpt with these texts in its gaps; it ends with a newline."""
         text = Text(tab_size=TAB_SIZE, no_wrap=True)
-        for i, piece in enumerate(self._pieces):
-            text.append_text(piece)
-            if i < len(gaps):
-                text.append_text(gaps[i])
+        for piece, gap in itertools.zip_longest(self._pieces, gaps, fillvalue=Text()):
+            text.append_text(piece).append_text(gap)
         return text if text.plain.endswith("\n") else text.append("\n")
 
 
@@ -78,17 +75,6 @@ def _cut(text: str, context: int | None, *, first: bool, last: bool) -> str:
     head = "" if first else "".join(lines[: context + 1])
     tail = "" if last else "".join(lines[-context - 1 :])
     return head + ("" if first or last else "⋮\n") + tail
-
-
-def _highlighted(syntax: Syntax, text: str) -> Text:
-    # Pygments strips newlines at the start and adds one at the end.
-    body = text.lstrip("\n")
-    if not body.strip():
-        return Text(text)
-    highlighted = syntax.highlight(body)
-    highlighted.right_crop(len(highlighted.plain) - len(body))
-    lead = Text("\n" * (len(text) - len(body)))
-    return lead.append_text(highlighted) if highlighted.plain == body else Text(text)
 
 
 MASK = "·"
@@ -130,27 +116,23 @@ def follow(
 
 
 def gap_text(slots: Sequence[SlotView], fill: str) -> Text:
-    """Returns the text of one gap of a snapshot: its slots, or its fill where the gap was filled earlier.
+    """Returns the text of one gap of a snapshot: its fill where the gap was filled earlier, else its slots.
 
-    The first slot may begin with text of the prefix, because the token at the border is generated again. The fill does
-    not include that text, and neither does the view.
+    These are shown up to the gap's committed end, red to green by confidence, drafts in italics. The first slot may
+    begin with text of the prefix, because the token at the border is generated again. The fill does not include that
+    text, and neither does the view.
     """
     if not slots:
         return Text(printable(fill), style=DONE_STYLE)
-    written = "".join(slot.text for slot in up_to_end(slots))
-    repeated = len(written) - len(fill) if written.endswith(fill) else 0
-    return slots_text(slots)[len(printable(written[:repeated])) :]
-
-
-def slots_text(slots: Sequence[SlotView]) -> Text:
-    """Returns the slots of one gap up to its committed end: red to green by confidence, drafts in italics."""
-    text = Text()
+    text, written = Text(), ""
     for slot in up_to_end(slots):
+        written += slot.text
         if slot.state == "mask":
             text.append(MASK, style="dim")
         else:
             text.append(printable(slot.text), style=slot_style(slot))
-    return text
+    repeated = len(written) - len(fill) if written.endswith(fill) else 0
+    return text[len(printable(written[:repeated])) :]
 
 
 def up_to_end(slots: Sequence[SlotView]) -> Iterator[SlotView]:
@@ -173,9 +155,8 @@ def status_line(snapshot: Snapshot, seconds: float) -> Text:
     slots = [slot for gap in snapshot.slots for slot in up_to_end(gap)]
     committed = sum(slot.state == "committed" for slot in slots)
     rate = committed / seconds if seconds > 0 else 0.0
-    return Text(
-        f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.3g} tok/s", style="italic"
-    )
+    said = f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.3g} tok/s"
+    return Text(said, style="italic")
 
 
 def summary_line(result: InfillResult) -> str:

@@ -42,12 +42,7 @@ def mcp(
     ] = None,
     model: options.ServedModelOption = None,
     service: options.ServiceOption = None,
-    no_workspace: Annotated[
-        bool,
-        typer.Option(
-            "--no-workspace", rich_help_panel=options.CONTEXT_PANEL, help="Read no file other than that of a call."
-        ),
-    ] = False,
+    no_workspace: options.NoWorkspaceOption = False,
 ) -> None:
     """Offer agents tools that fill gaps, edit by instructions and refactor, with the Model Context Protocol.
 

@@ -34,6 +34,7 @@ STAGES = {
 }
 BRIEF = ("check", "unpack")  # stages that are over in a moment
 DECLINED = 1
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 # The prepared form of a model is at most so many times as large as its weight file.
 PREPARED = 1.3
 
@@ -162,7 +163,7 @@ def _announce(info: ModelInfo, force: bool, what: str = "") -> None:
 @app.command()
 def rm(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the model.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
 ) -> None:
     """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
     info = models.find(name)

@@ -158,5 +158,5 @@ WorkspaceOption = Annotated[
     ),
 ]
 NoWorkspaceOption = Annotated[
-    bool, typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than FILE.")
+    bool, typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than the one to fill.")
 ]

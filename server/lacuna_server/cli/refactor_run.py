@@ -1,23 +1,24 @@
-"""The steps of ``lacuna refactor``: choose a refactoring, propose edits, show them, write them."""
+"""The steps of ``lacuna refactor``: choose a refactoring, propose edits, show them, ask about them, write them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import typer
 
 from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.cli import reviewing
+from lacuna_server.cli import terminal
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.cli.terminal import is_answered
-from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.files import FileText
+from lacuna_server.refactor.fill import FileFill, fill_files, finished
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
 from lacuna_server.refactor.plan import apply as write
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import (
@@ -60,7 +61,10 @@ def chosen(
     if settings and not recipe:
         raise RequestError("--set needs --recipe")
     if recipe:
-        return by_recipe(recipe, dict(map(setting, settings))), words or ["."]
+        for text in settings:
+            if "=" not in text:
+                raise RequestError(f"--set expects NAME=VALUE, not {text!r}")
+        return by_recipe(recipe, dict(text.split("=", 1) for text in settings)), words or ["."]
     if ranges:
         if len(words) > 1:
             raise RequestError("--range names the file itself; give at most one argument, the template")
@@ -76,14 +80,6 @@ def chosen(
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
     return by_syntax(query, words[0], lang), words[needed:] or ["."]
-
-
-def setting(text: str) -> tuple[str, str]:
-    """Splits ``NAME=VALUE``. Raises RequestError for another form."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise RequestError(f"--set expects NAME=VALUE, not {text!r}")
-    return name, value
 
 
 def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[str]]:
@@ -127,28 +123,102 @@ def propose(
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
         fill_files(fills, answer, advance)
     plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
-    return plan, partial(reviewing.ask, fills={fill.source.path: fill for fill in fills}, answer=answer)
+    return plan, partial(_ask, fills={fill.source.path: fill for fill in fills}, answer=answer)
+
+
+def _ask(plan: Plan, fills: Mapping[str, FileFill], answer: Callable[[InfillRequest], InfillResult]) -> Plan:
+    """Shows and asks about place after place; returns the accepted edits. Raises RequestError at end of input."""
+    kept: list[FileEdits] = []
+    number, key = 0, ""
+    for file in plan.ready.files:
+        document = _unchanged(file)
+        accepted: list[PlannedEdit] = []
+        for edit in file.edits:
+            number += not edit.support
+            if not edit.support and key not in ("a", "q"):
+                counter = f"{number}/{plan.num_ready}"
+                key, edit = _decided(edit, document, file, fills[file.path], answer, counter)
+            if edit.support or key in ("y", "a"):
+                accepted.append(edit)
+        kept.append(msgspec.structs.replace(file, edits=tuple(accepted)))
+    return msgspec.structs.replace(plan, files=tuple(kept)).ready
+
+
+def _decided(
+    edit: PlannedEdit,
+    document: FileText,
+    file: FileEdits,
+    fill: FileFill,
+    answer: Callable[[InfillRequest], InfillResult],
+    counter: str,
+) -> tuple[str, PlannedEdit]:
+    """Asks about one place, which the question names by a counter."""
+
+    def describe(edit: PlannedEdit) -> str:
+        sure = f", confidence {edit.confidence:.2g}" if edit.confidence is not None else ""
+        return f"{counter} {edit.label}{sure}"
+
+    def edited(edit: PlannedEdit) -> PlannedEdit:
+        changed = msgspec.structs.replace(edit, new_text=terminal.edited(document, edit.new_text), confidence=None)
+        if fill.is_sound(changed):
+            return changed
+        output.say("with this text the file has a syntax error; the place keeps its text")
+        return edit
+
+    others: list[PlannedEdit] | None = None
+
+    def other(edit: PlannedEdit) -> PlannedEdit | None:
+        nonlocal others
+        if others is None:
+            others = finished(fill.others(edit), answer)
+        return others.pop(0) if others else None
+
+    def show(edit: PlannedEdit) -> None:
+        _show(document, msgspec.structs.replace(file, edits=(edit,)))
+
+    return terminal.decided(edit, show, describe, edited, other)
+
+
+def _unchanged(file: FileEdits) -> FileText:
+    """Returns the text of a file that the edits are for; raises RequestError where it has changed since."""
+    document = files.read(Path(file.path))
+    file.check(document.text.encode())
+    return document
+
+
+def _show(document: FileText, file: FileEdits) -> None:
+    terminal.print_diff(document, file.rewritten(document.text.encode()).decode())
+
+
+def _report(plan: Plan) -> None:
+    """Reports on stderr the places that are not in the diff: failed and unsure ones, and those left out."""
+    for file in plan.files:
+        for edit in file.edits:
+            if edit.status != "ready":
+                output.say(f"{file.path}: {edit.label}: {edit.message}; not changed")
+    for line in plan.left_out:
+        output.say(line)
+    if plan.num_unsure:
+        output.say("--min-confidence 0 shows these unsure fills, too")
 
 
 def conclude(plan: Plan, ask: Callable[[Plan], Plan], *, interactive: bool, apply: bool, json_output: bool) -> None:
     """Shows the plan and writes the confirmed edits. Raises typer.Exit where no place matches or has no valid fill."""
     nothing = not any(file.edits for file in plan.files)
+    confirmed = plan.ready
+    if interactive and not nothing:
+        confirmed = ask(plan)
+    elif not json_output:
+        for file in confirmed.files:
+            _show(_unchanged(file), file)
+    _report(plan)
     if json_output:
-        reviewing.report(plan)
         if apply:
             write(plan)
         output.print_json({"plan": plan, "applied": apply})
-    elif nothing:
-        reviewing.report(plan)
-    elif interactive:
-        confirmed = ask(plan)
-        reviewing.report(plan)
-        apply_all(confirmed)
-    else:
-        reviewing.show(plan)
-        reviewing.report(plan)
-        if apply or confirm(plan):
-            apply_all(plan.ready)
+    elif not nothing and (apply or interactive or confirm(plan)):
+        write(confirmed)
+        output.say(f"changed {extent(confirmed)}")
     if nothing and not plan.left_out:
         output.say("no place matches")
     if nothing or plan.num_failed:
@@ -159,16 +229,10 @@ def confirm(plan: Plan) -> bool:
     """Asks for confirmation on a terminal, and says elsewhere how the changes can be written."""
     known = [edit.confidence for file in plan.files for edit in file.ready if edit.confidence is not None]
     sure = f"; the least certain fill has a confidence of {min(known):.2g}" if known else ""
-    if plan.num_ready and is_answered():
+    if plan.num_ready and terminal.is_answered():
         return typer.confirm(f"Change {extent(plan)}{sure}?")
     output.say(f"{extent(plan)} can be changed{sure}; --apply or --interactive writes the changes")
     return False
-
-
-def apply_all(plan: Plan) -> None:
-    """Writes the edits and says how many, if there are any."""
-    write(plan)
-    output.say(f"changed {extent(plan)}")
 
 
 def extent(plan: Plan) -> str:
@@ -184,9 +248,7 @@ def print_recipes(*, json_output: bool) -> None:
         return
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "WHAT IT DOES", "LANGUAGES", "SETTINGS (--set)"):
-        table.add_column(heading)
+    table = Table("NAME", "WHAT IT DOES", "LANGUAGES", "SETTINGS (--set)", box=None, pad_edge=False)
     for name, recipe in recipes().items():
         table.add_row(name, recipe.summary, " ".join(sorted(recipe.languages)), " ".join(recipe.settings))
     output.print_table(table)

@@ -11,7 +11,7 @@ from lacuna_model.commands import output
 from lacuna_model.commands.program import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
-from lacuna_server.client.lifecycle import LifecycleError, Running
+from lacuna_server.client.lifecycle import LifecycleError
 from lacuna_server.client.starting import log_path
 from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, token_in
 
@@ -100,36 +100,29 @@ def status(json_output: JsonOption = False) -> None:
             output.print_json({"running": False})
         output.say("no service of this user is running; `lacuna setup` starts one, and so does an editor with Lacuna")
         raise typer.Exit(NOT_RUNNING)
-    import asyncio  # imported here, because `serve` listens before it loads this
+    import asyncio  # imported here, because `serve` listens before it loads these
 
-    now = asyncio.run(_ask(running))
+    from lacuna_server.client.client import Address, Client
+
+    async def asked() -> "Status":
+        async with await Client.connect(Address.of(running), name="status", give_up_s=5.0) as client:
+            return await client.status()
+
+    now = asyncio.run(asked())
     if json_output:
         output.print_json({"running": True, "pid": running.pid, "url": running.url, "status": now})
     else:
-        print_status(running, now)
+        model = f"{now.state} {now.fraction:.0%}" if now.state == "loading" else f"{now.state} {now.detail}".strip()
+        times = "once" if now.restarts == 1 else f"{now.restarts} times"
+        again = f"started again {times}, the last time because {now.restarted}\n" if now.restarts else ""
+        output.print_exact(
+            f"{running.url} (process {running.pid})\n"
+            f"model {now.model}: {model}\n"
+            f"sessions {now.sessions - 1}, documents {now.documents}\n"
+            f"requests {now.running} running, {now.queued} waiting\n{again}"
+        )
     if now.state == "failed":
         raise typer.Exit(FAILED)
-
-
-def print_status(running: Running, now: "Status") -> None:
-    """Prints the address and the state of a service."""
-    model = f"{now.state} {now.fraction:.0%}" if now.state == "loading" else f"{now.state} {now.detail}".strip()
-    output.print_exact(
-        f"{running.url} (process {running.pid})\n"
-        f"model {now.model}: {model}\n"
-        f"sessions {now.sessions - 1}, documents {now.documents}\n"
-        f"requests {now.running} running, {now.queued} waiting\n"
-    )
-    if now.restarts:
-        times = "once" if now.restarts == 1 else f"{now.restarts} times"
-        output.print_exact(f"started again {times}, the last time because {now.restarted}\n")
-
-
-async def _ask(running: Running) -> "Status":
-    from lacuna_server.client.client import Address, Client
-
-    async with await Client.connect(Address.of(running), name="status", give_up_s=5.0) as client:
-        return await client.status()
 
 
 def stop() -> None:

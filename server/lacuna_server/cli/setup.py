@@ -10,11 +10,9 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
-import typer
 
 import lacuna_server
 from lacuna_model.commands import output
@@ -26,6 +24,7 @@ from lacuna_server.cli import serve
 from lacuna_server.cli.doctor import as_text, line_seconds
 from lacuna_server.cli.models import (
     PREPARED,
+    YesOption,
     confirm,
     fetched,
     in_megabytes,
@@ -68,9 +67,12 @@ def editor_programs(url: str) -> list[EditorProgram]:
     command = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
     package = Path(lacuna_server.__file__).parent
     wheel, clone = package / "neovim", package.parents[1] / "editor-clients/neovim"
-    plugin = (
-        f"vim.opt.runtimepath:append({_lua(str(wheel if wheel.is_dir() else clone))})\n"
-        f"vim.lsp.config('lacuna', {{ cmd = {{ {', '.join(map(_lua, LANGUAGE_SERVER))} }} }})\n"
+    folder, *words = (
+        json.dumps(one, ensure_ascii=False) for one in (str(wheel if wheel.is_dir() else clone), *LANGUAGE_SERVER)
+    )
+    plugin = (  # a string of Lua is written as one of JSON
+        f"vim.opt.runtimepath:append({folder})\n"
+        f"vim.lsp.config('lacuna', {{ cmd = {{ {', '.join(words)} }} }})\n"
         "vim.lsp.enable('lacuna')"
     )
     endpoint = f"let g:llama_config = {{ 'endpoint_fim': '{url}/infill' }}"
@@ -88,15 +90,8 @@ def editor_programs(url: str) -> list[EditorProgram]:
     ]
 
 
-def _lua(text: str) -> str:
-    """A string of Lua."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 # What Lacuna keeps in the cache folder, which may be shared with other programs.
 CACHED = ("downloads", "kernels", "models", "names", "prepared", "speed", "workspaces")
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:

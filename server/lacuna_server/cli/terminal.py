@@ -10,9 +10,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -98,38 +97,33 @@ q  leave this place and all that follow as they are
 Change = TypeVar("Change")
 
 
-@dataclass(frozen=True)
-class Subject(Generic[Change]):
-    """What a question is about, whose present form is a change: shown, named, edited, or with another fill if any."""
-
-    show: Callable[[Change], None]
-    describe: Callable[[Change], str]
-    edit: Callable[[Change], Change]
-    other: Callable[[Change], Change | None]
-
-
-def decided(subject: Subject[Change], change: Change) -> tuple[str, Change]:
+def decided(
+    change: Change,
+    show: Callable[[Change], None],
+    describe: Callable[[Change], str],
+    edit: Callable[[Change], Change],
+    other: Callable[[Change], Change | None],
+) -> tuple[str, Change]:
     """Shows a change and asks until it is decided: returns y, n, a or q, and the change as the user wants it.
 
-    Raises RequestError where the input has ended.
+    ``other`` gives it another fill, if there is any. Raises RequestError where the input has ended.
     """
-    subject.show(change)
-    while True:
-        key = pressed(f"{subject.describe(change)}. Apply? [y, n, e, r, a, q, ?] ")
-        shown = change
-        if key in ("y", "n", "a", "q"):
-            return key, change
+    key, shown = "", None
+    while key not in ("y", "n", "a", "q"):
+        if change is not shown:
+            show(change)
+            shown = change
+        key = pressed(f"{describe(change)}. Apply? [y, n, e, r, a, q, ?] ")
         if key == "e":
-            change = subject.edit(change)
+            change = edit(change)
         elif key == "r":
-            if (other := subject.other(change)) is None:
+            if (found := other(change)) is None:
                 output.say("there is no other fill")
             else:
-                change = other
-        else:
+                change = found
+        elif key not in ("y", "n", "a", "q"):
             print(HELP, file=sys.stderr)
-        if change is not shown:
-            subject.show(change)
+    return key, change
 
 
 def is_answered() -> bool:
@@ -155,11 +149,11 @@ def pressed(question: str) -> str:
     raise RequestError("the input ended before every place was decided; nothing was written")
 
 
-def edited(text: str, suffix: str) -> str:
-    """Returns what the user makes of a text in an editor; the text itself where that fails."""
+def edited(document: FileText, text: str) -> str:
+    """Returns what the user makes of a part of a document in an editor; the text itself where that fails."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, f"fill{suffix}")
+        file = Path(folder, f"fill{document.path.suffix}")
         file.write_bytes(text.encode())
         try:
             subprocess.run([*shlex.split(editor), str(file)], check=True)
@@ -167,5 +161,6 @@ def edited(text: str, suffix: str) -> str:
         except (OSError, ValueError, subprocess.CalledProcessError, RequestError) as error:
             output.say(f"the editor {editor} failed: {error}")
             return text
-    # Most editors end a file with a newline.
-    return changed if text.endswith("\n") else changed.removesuffix("\n").removesuffix("\r")
+    if not text.endswith("\n"):  # most editors end a file with a newline
+        changed = changed.removesuffix("\n").removesuffix("\r")
+    return files.adapt_newlines(document, changed)

@@ -9,7 +9,6 @@ import pytest
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.tasks.dataset import Problem
 from tests.benchmarks.tasks.llama import INSTALL
-from tests.benchmarks.tests.fakes import write_llama_cpp
 from tests.model import gguf_files, tiny
 
 from lacuna_model.readers import load_tokenizer
@@ -17,6 +16,21 @@ from training.stored import Document, DocumentWriter
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "tests/data/syntax/ledger.py"
+# The part of llama-cpp-python that is used. It generates the tokens of MODEL.says.
+LLAMA_CPP = """
+import json
+from pathlib import Path
+
+class Llama:
+    def __init__(self, model_path, **options):
+        self.says = Path(model_path).with_suffix(".says")
+
+    def generate(self, tokens, **options):
+        yield from json.loads(self.says.read_text())
+
+def llama_print_system_info():
+    return b"CPU : AVX2 = 1 | FMA = 1 | "
+"""
 
 
 def run(*arguments: object, code: str = "") -> subprocess.CompletedProcess[str]:
@@ -77,7 +91,8 @@ def problems(tmp_path: Path) -> Path:
 def test_two_engines_fill_the_gaps_of_a_benchmark(
     tmp_path: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(write_llama_cpp(tmp_path / "packages")), prepend=":")
+    (tmp_path / "llama_cpp.py").write_text(LLAMA_CPP)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     tokenizer = load_tokenizer(str(gguf))
     said = tokenizer.encode("    y = 2 * x\n    return y\n")

@@ -44,6 +44,13 @@ class FakeEngine:
 
 
 @pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache without a model."""
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
@@ -66,9 +73,8 @@ def lacuna(capfdbinary: pytest.CaptureFixture[bytes]) -> Lacuna:
     return run
 
 
-def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command in a separate process."""
+def run(*arguments: object, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the real command in a separate process, in a folder."""
     command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
-    return subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, timeout=240, check=False
-    )
+    own = os.environ | environment
+    return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, timeout=300, check=False)

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -6,42 +7,35 @@ import pytest
 import torch
 from tests.model import gguf_files
 from tests.model.llama import shapes
+from tests.server.cli.conftest import run
 
 from lacuna_kernels import compiling, gpu, native
 from lacuna_model.hub import models
 from lacuna_server.cli import doctor as checks
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def test_the_report_names_problems_and_remedies(cache: Path) -> None:
+    for model, problem, mend in (
+        ("nosuch", "unknown model 'nosuch' (LACUNA_MODEL names it)", "qwen2.5-coder-1.5b"),
+        ("qwen2.5-coder-0.5b", "is not on this machine", "run: lacuna models pull qwen2.5-coder-0.5b"),
+    ):
+        ended = run("doctor", "--json", LACUNA_MODEL=model)
+        found = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
+        assert (ended.returncode, found["model"]["state"]) == (1, "fail")
+        assert problem in found["model"]["detail"]
+        assert mend in found["model"]["mend"]
+        assert {found[name]["state"] for name in ("python", "torch", "tokenizer", "gguf", "grammar", "cache")} == {"ok"}
 
 
-@pytest.fixture
-def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_has_additional_checks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "H100")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
-
-
-@pytest.mark.usefixtures("has_gpu")
-def test_a_gpu_has_additional_checks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "triton_failure", lambda: "RuntimeError: Failed to find C compiler")
     found = {check.name: check for check in checks.run_all()}
     assert found["device"].detail == "cuda: H100"
     assert (found["triton"].state, "find C compiler" in found["triton"].detail) == ("warn", True)
     assert "gcc" in found["triton"].mend
-
-
-def test_an_unknown_model_fails_with_what_names_it_and_the_rest_is_checked(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LACUNA_MODEL", "nosuch")
-    found = {check.name: check for check in checks.run_all()}
-    assert (found["model"].state, found["model"].detail) == ("fail", "unknown model 'nosuch' (LACUNA_MODEL names it)")
-    assert "qwen2.5-coder-1.5b" in found["model"].mend
-    assert found["cache"].state == "ok"
 
 
 def test_a_damaged_model_fails_with_the_command_that_repairs_it(cache: Path) -> None:

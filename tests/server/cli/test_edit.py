@@ -27,6 +27,7 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert "-b = 2" in lines
     assert "+b = 20" in lines
     assert source.read_bytes() == TEXT.encode()
+    assert "passes" in lacuna("edit", source, "--lines", "2:3", "--instruction", "count", "--watch")[2]
     (region,) = engine.requests[0].regions
     assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
 
@@ -71,14 +72,6 @@ def test_a_place_of_a_refactor_whose_text_has_a_warning_stays(
     assert "the new text no longer defines x; not changed" in err
     assert "--min-confidence" not in err
     assert file.read_text() == "x = a.get(1)\n\nz = 5\n"
-
-
-def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\r\n",)
-    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")
-    assert code == 0
-    assert b"+b = 20" in out
-    assert "passes" in err
 
 
 @pytest.mark.parametrize("status", ["no_valid_fill", "deadline"])

@@ -19,9 +19,8 @@ NAME = "qwen2.5-coder-0.5b"
 
 
 @pytest.fixture
-def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def weights(cache: Path) -> Path:
     """A weight file of 3 MB in a cache of its own."""
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     file = models.location(models.find(NAME))
     file.parent.mkdir(parents=True)
     file.write_bytes(bytes(3_000_000))

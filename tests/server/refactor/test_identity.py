@@ -7,8 +7,7 @@ import pytest
 from lacuna_server.refactor.places.source import Source
 
 from .bench import Bench
-from .identity import identity
-from .trips import there_and_back
+from .identity import identity, there_and_back
 
 SYNTAX = Path(__file__).parents[2] / "data" / "syntax"
 FILES = {Bench().language(path.name): path for path in sorted(SYNTAX.iterdir())}
@@ -25,7 +24,7 @@ def test_a_pattern_to_itself_changes_nothing_and_refuses_nothing(bench: Bench, l
     outcome = identity(language, [sample(bench, language)])
     assert outcome.patterns >= (45 if language in MARKUP else 100)
     assert outcome.places > (10 if language in MARKUP else 20)
-    assert (outcome.refused, outcome.left_out, outcome.changed) == ([], [], [])
+    assert (outcome.refused, outcome.left_out, outcome.wrong) == ([], [], [])
 
 
 @pytest.mark.parametrize("language", FILES)

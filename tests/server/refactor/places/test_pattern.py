@@ -121,23 +121,6 @@ def test_a_node_that_the_parser_has_supplied_is_no_place(bench: Bench) -> None:
     assert bench.matches(source, "else { $$$A }") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "template", "before", "after"),
-    [
-        ("a.html", "<i><b>$$$A</b></i>", "<p>a <b> x </b> c</p>\n", "<p>a <i><b> x </b></i> c</p>\n"),
-        ("a.html", "<i><b>$$$A</b></i>", "<b></b>\n", "<i><b></b></i>\n"),
-        (
-            "a.tsx",
-            "<W>\n  <b>$$$A</b>\n</W>",
-            "const a = (\n  <b>\n    {d} e\n  </b>\n);\n",
-            "const a = (\n  <W>\n    <b>\n      {d} e\n    </b>\n  </W>\n);\n",
-        ),
-    ],
-)
-def test_blanks_within_an_element_are_text(bench: Bench, name: str, template: str, before: str, after: str) -> None:
-    assert bench.apply(by_structure("<b>$$$A</b>", template), before, name) == after
-
-
 def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "LEAST_NS", parsing.LEAST_NS // 10)
     good, bad = bench.source("old(1);\n", "a.tsx"), bench.source("old(2);\n<a {{b:>c:d(e f)\n", "hang.tsx")

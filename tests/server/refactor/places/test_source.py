@@ -7,15 +7,14 @@ from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 # By language: a query for the nodes to wrap, and the template that wraps them.
 WRAPS = {
     "python": ("[(if_statement) (for_statement) (function_definition) (expression_statement)]", "if x:\n    $MATCH"),
-    "javascript": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
-    "typescript": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
-    "tsx": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
-    "go": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    **dict.fromkeys(
+        ("javascript", "typescript", "tsx", "go"),
+        ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
+    ),
     "rust": ("[(expression_statement) (let_declaration)]", "{\n    $MATCH\n}"),
-    "java": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
-    "c": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
-    "cpp": ("[(if_statement) (expression_statement) (for_statement)]", "if (x) {\n    $MATCH\n}"),
-    "csharp": ("[(if_statement) (expression_statement)]", "if (x) {\n    $MATCH\n}"),
+    **dict.fromkeys(
+        ("java", "c", "cpp", "csharp"), ("[(if_statement) (expression_statement)]", "if (x) {\n    $MATCH\n}")
+    ),
     "ruby": ("[(method) (if) (class)]", "if x\n  $MATCH\nend"),
     "php": ("[(if_statement) (expression_statement) (echo_statement)]", "if (x) {\n    $MATCH\n}"),
     "bash": ("[(if_statement) (redirected_statement) (for_statement)]", "if x; then\n    $MATCH\nfi"),
