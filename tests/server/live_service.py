@@ -31,7 +31,7 @@ async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tupl
     settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
     service = Service(settings)
     listener = listen(settings)
-    service.start()
+    service.model.start()
     async with listening(web_server(build(service, token_of_start), settings), listener):
         try:
             yield service, f"127.0.0.1:{listener.getsockname()[1]}"

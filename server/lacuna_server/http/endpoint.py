@@ -181,7 +181,7 @@ class _Run:
         except ServiceError as error:
             self._refused(error)
             if error.code == "model_failed":
-                self._service.retry()
+                self._service.model.retry()
             return refusal(error, self._shape.family)
 
     async def _answer(self, exchange: Exchange) -> Answer:

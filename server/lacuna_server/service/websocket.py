@@ -85,6 +85,8 @@ class Conversation:
             for fill in list(self._fills.values()):
                 fill.ticket.cancel()
                 fill.following.cancel()
+            if self._leaving is not None:
+                self._leaving.cancel()
             self.documents.close_all()
             self._unread.give_back()
             self._asked.give_back()
@@ -176,7 +178,7 @@ class Conversation:
                 if message.workspace and not self.trusted:
                     raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
                 self.documents.open(message)
-                self._service.retry()
+                self._service.model.retry()
             case Change():
                 self.documents.change(message)
             case Close(uri=uri):
@@ -188,8 +190,9 @@ class Conversation:
                 if id not in self._fills:
                     raise ServiceError("unknown_request", "no request with this id is waiting or running")
                 self._fills.pop(id).ticket.cancel()
-            case Feedback():
-                self._service.count_feedback(message)
+            case Feedback(kind=kind, candidate=candidate, accepted_bytes=accepted_bytes):
+                self._service.feedback[kind] += 1
+                log.info("feedback", kind=kind, candidate=candidate, accepted_bytes=accepted_bytes)
             case GetStatus():
                 self._send(self._service.status())
             case Hello():
