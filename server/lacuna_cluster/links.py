@@ -23,7 +23,7 @@ import structlog
 from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Frame, Submission
-from lacuna_server.wire.protocol import ErrorCode, Status
+from lacuna_server.wire.protocol import Error, Status
 from lacuna_server.worker.tickets import Finished, Waiting
 
 log = structlog.get_logger(__name__)
@@ -69,16 +69,8 @@ class Answered(Frame, frozen=True):
     finished: Finished
 
 
-class Declined(Frame, frozen=True):
-    """Ends the question with an error."""
-
-    code: ErrorCode
-    message: str
-    retry_after_ms: int
-
-
 Question = Knock | Ask
-Reply = Waiting | Shown | Answered | Declined
+Reply = Waiting | Shown | Answered | Error
 
 # --- figures, through Ray
 
@@ -200,7 +192,7 @@ async def ask(where: ReplicaAddress, question: Ask) -> AsyncGenerator[Reply]:
                 while (body := await frames.receive(reader)) is not None:
                     reply = REPLY.decode(body)
                     yield reply
-                    if isinstance(reply, Answered | Declined):
+                    if isinstance(reply, Answered | Error):
                         return
                 raise ConnectionError("it was closed")
             except OSError as error:
@@ -275,5 +267,5 @@ class Listener:
             pass  # the ingress has gone
         except Exception as error:  # without an answer the ingress would wait
             log.error("answer_failed", fault=type(error).__name__)
-            message = f"the engine replica failed with {type(error).__name__}"
-            writer.write(frames.encode(Declined("internal", message, 0)))
+            told = Error("internal", f"the engine replica failed with {type(error).__name__}")
+            writer.write(frames.encode(told))

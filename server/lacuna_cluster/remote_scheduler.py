@@ -1,7 +1,6 @@
 """The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost."""
 
 import asyncio
-import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 import structlog
 from msgspec.structs import replace
 
-from lacuna_cluster.links import LOADS, Answered, Ask, Declined, EngineFigures, Shown, Unreachable
+from lacuna_cluster.links import LOADS, Answered, Ask, EngineFigures, Shown, Unreachable
 from lacuna_cluster.users import CALLER, Caller, Usage
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
+from lacuna_server.wire.protocol import Error, ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import RETRY_MS
 from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time, with_time_left
 
@@ -53,7 +52,6 @@ class RemoteScheduler(Model):
         self._config = config
         self._fleet = fleet
         self._usage = usage
-        self._ids = itertools.count(1)
         self._under_way: dict[Ticket, asyncio.Task[None]] = {}
         self._closing = False
 
@@ -79,7 +77,7 @@ class RemoteScheduler(Model):
             preferred=False,
         )
         self._admit(caller, submission)
-        ticket = Ticket(next(self._ids), submission, self._drop)
+        ticket = Ticket(submission, self._drop)
         if (status := self.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller))
@@ -185,7 +183,7 @@ class RemoteScheduler(Model):
                         ticket.tell(snapshot)
                     case Answered():
                         return reply
-                    case Declined(code=code, message=message, retry_after_ms=retry_after_ms):
+                    case Error(code=code, message=message, retry_after_ms=retry_after_ms):
                         raise ServiceError(code, message, retry_after_ms)
         raise ConnectionError("the replies ended without an answer")
 

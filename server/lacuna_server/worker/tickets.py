@@ -42,8 +42,10 @@ class Ticket:
     ``finished`` is the report on the ended request. ``expiry`` is called at its deadline while it waits.
     """
 
-    def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
-        self.id = id
+    _ids = itertools.count(1)
+
+    def __init__(self, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
+        self.id = next(self._ids)
         self.submission = submission
         self.key = submission.key
         self.line = submission.preferred, submission.session

@@ -4,7 +4,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lacuna_cluster import users
-from lacuna_cluster import users as usage_module
 from lacuna_cluster.users import Usage, User
 from lacuna_server.wire.config import ConfigError
 from lacuna_server.wire.protocol import ServiceError
@@ -74,7 +73,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(usage_module, "time", clock := Clock())
+    monkeypatch.setattr(users, "time", clock := Clock())
     return clock
 
 

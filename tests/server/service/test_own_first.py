@@ -10,11 +10,11 @@ from selectors import EVENT_READ
 
 import pytest
 from tests.server.conftest import Serve
+from tests.server.live_service import fill
 
-from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.service.own_first import BURST_S, PRESENT_S, READING_BURST_S, READING_SHARE, SHARE, OwnFirst, Turns
-from lacuna_server.wire.protocol import Infill, Open, Result
+from lacuna_server.wire.protocol import Open
 
 NUM_STRANGERS = 50
 
@@ -192,8 +192,7 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
         async with await Client.connect(where) as client:
             assert client.reads_workspaces
             client.open(Open("a", "text", 1))
-            answers = [one async for one in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))]
-            assert isinstance(answers[-1], Result)
+            await fill(client)
         path.unlink(missing_ok=True)
 
 
