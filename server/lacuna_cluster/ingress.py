@@ -91,14 +91,12 @@ class Ingress:
         config: ServerConfig,
         fleet: "RayFleet",
         models: Sequence[str],
-        *,
-        user_header: str = "",
-        proxy_token: str = "",
+        **identity: str,
     ) -> None:
-        """``user_header`` and ``proxy_token`` are those of ``UserGuard``."""
+        """``identity`` has ``user_header`` and ``proxy_token`` of ``UserGuard``, if there are such."""
         self._name = name
         self._fleet = fleet
-        self._identity = {"user_header": user_header, "proxy_token": proxy_token}
+        self._identity = identity
         self._people: dict[str, User] = {}
         self._missed = 0
         self._seen = False

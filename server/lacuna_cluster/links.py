@@ -69,7 +69,6 @@ class Answered(Frame, frozen=True):
     finished: Finished
 
 
-Question = Knock | Ask
 Reply = Waiting | Shown | Answered | Error
 
 # --- figures, through Ray
@@ -95,7 +94,8 @@ class IngressFigures(msgspec.Struct, frozen=True):
     used: dict[str, int]
 
 
-QUESTION: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
+KNOCK = msgspec.msgpack.Decoder(Knock)
+ASK = msgspec.msgpack.Decoder(Ask)
 REPLY: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
@@ -233,29 +233,26 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None
         self._visits.add(task)
+        task.add_done_callback(self._visits.discard)
         with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             keep_alive(writer)
             if await self._is_known(reader) and (body := await frames.receive(reader)) is not None:
-                asked = QUESTION.decode(body)
-                assert isinstance(asked, Ask)
-                work = asyncio.create_task(self._reply(asked, writer)), asyncio.create_task(reader.read(1))
+                work = asyncio.create_task(self._reply(ASK.decode(body), writer)), asyncio.create_task(reader.read(1))
                 try:
                     await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     for one in work:
                         one.cancel()
                     await asyncio.gather(*work, return_exceptions=True)
-        self._visits.discard(task)
 
     async def _is_known(self, reader: asyncio.StreamReader) -> bool:
         """Return whether who has connected knocks with the secret."""
         try:
             async with asyncio.timeout(KNOCK_S):
                 body = await frames.receive(reader, MAX_KNOCK_BYTES)
-            knock = QUESTION.decode(body) if body is not None else None
+            return body is not None and hmac.compare_digest(KNOCK.decode(body).secret.encode(), self.secret.encode())
         except (TimeoutError, msgspec.MsgspecError):  # a stranger
             return False
-        return isinstance(knock, Knock) and hmac.compare_digest(knock.secret, self.secret)
 
     async def _reply(self, asked: Ask, writer: asyncio.StreamWriter) -> None:
         try:

@@ -99,7 +99,6 @@ class Replica:
 
     def check(self) -> None:
         """Raise ModelLoadError where a model has failed for good, so that Ray Serve replaces the replica."""
-        for held in self.held.values():
-            status = held.status()
+        for status in self.figures().statuses.values():
             if status.state == "failed":
                 raise ModelLoadError(status.detail)
