@@ -17,7 +17,7 @@ from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import Error, ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import RETRY_MS
-from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time
 
 if TYPE_CHECKING:  # an ingress itself needs no Ray
     from lacuna_cluster.fleet import RayFleet
@@ -170,8 +170,7 @@ class RemoteScheduler(Model):
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
-        left = with_time_left(ticket.request, ticket.submitted)
-        question = Ask(caller.model or self.models[0], replace(ticket.submission, request=left))
+        question = Ask(caller.model or self.models[0], ticket.with_time_left())
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:

@@ -96,12 +96,18 @@ def cluster() -> Iterator[LiveCluster]:
 
 
 @pytest.fixture
-async def front(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Front]:
-    """The service on one machine; ``test_live.py`` of a cluster runs the same tests with a cluster."""
+async def machine(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Front]:
+    """The service on one machine."""
     (count := scripted_engine / "count").touch()
     monkeypatch.setenv(COUNT_VARIABLE, str(count))
     async with live() as (_, address):
         yield Front(address, count)
+
+
+@pytest.fixture
+def front(machine: Front) -> Front:
+    """The service that speaks the protocol; ``test_live.py`` of a cluster runs the same tests with a cluster."""
+    return machine
 
 
 def until(condition: Callable[[], bool]) -> None:

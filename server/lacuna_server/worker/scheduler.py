@@ -23,7 +23,7 @@ from lacuna_server.wire.frames import (
     ToWorker,
 )
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
-from lacuna_server.worker.tickets import FairQueue, Model, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import FairQueue, Model, Ticket, Waiting, out_of_time
 
 RETRY_MS = 1000
 # For so long after a preferred request a place is kept for the next one.
@@ -141,8 +141,7 @@ class Scheduler(Model):
             ticket.waits_no_more()
             ticket.started = time.monotonic()
             self._running[ticket.id] = ticket
-            left = with_time_left(ticket.request, ticket.submitted)
-            self._send(Start(ticket.id, replace(ticket.submission, request=left)))
+            self._send(Start(ticket.id, ticket.with_time_left()))
             ticket.tell(Waiting("running"))
         for ticket in self._queue:
             ticket.tell(Waiting("queued") if is_ready else Waiting("loading", self._status.fraction))

@@ -69,6 +69,15 @@ class Ticket:
         """Whether there is a result or an error."""
         return self._outcome is not None
 
+    def with_time_left(self) -> Submission:
+        """Return the submission with its deadline, if it has one, less the time since then."""
+        options = self.request.options
+        if not options.deadline_ms:
+            return self.submission
+        left = max(1, options.deadline_ms - round((time.monotonic() - self.submitted) * 1e3))
+        request = replace(self.request, options=replace(options, deadline_ms=left))
+        return replace(self.submission, request=request)
+
     async def events(self) -> AsyncIterator[Waiting | Snapshot]:
         """Yield events until the end; a slow reader gets the latest event of each kind. For one reader only."""
         while self._fresh or not self.ended:
@@ -172,14 +181,6 @@ class Model:
             ticket.finished = finished
             for observer in self.observers:
                 observer(finished)
-
-
-def with_time_left(request: InfillRequest, since: float) -> InfillRequest:
-    """Return a request with its deadline, if it has one, less the time since the monotonic time ``since``."""
-    if not request.options.deadline_ms:
-        return request
-    left = max(1, request.options.deadline_ms - round((time.monotonic() - since) * 1e3))
-    return replace(request, options=replace(request.options, deadline_ms=left))
 
 
 def out_of_time(ticket: Ticket, why: str) -> InfillResult:

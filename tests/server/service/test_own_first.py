@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from selectors import EVENT_READ
@@ -34,22 +34,21 @@ class Ends:
         self._stack = stack
         self.far: dict[int, socket.socket] = {}
 
-    def add(self) -> int:
+    def add(self, note: Callable[[int], None] = lambda descriptor: None) -> int:
+        """Connect a pair whose far end has sent something; ``note`` says whose it is."""
         near, far = socket.socketpair()
-        self._stack.enter_context(near)
-        self.far[near.fileno()] = self._stack.enter_context(far)
-        self._selector.register(near.fileno(), EVENT_READ)
-        return near.fileno()
+        descriptor = self._stack.enter_context(near).fileno()
+        self.far[descriptor] = self._stack.enter_context(far)
+        self._selector.register(descriptor, EVENT_READ)
+        note(descriptor)
+        far.send(b"x")
+        return descriptor
 
     def stranger(self) -> int:
-        self._selector.set_apart(descriptor := self.add())
-        self.far[descriptor].send(b"x")
-        return descriptor
+        return self.add(self._selector.set_apart)
 
     def own(self) -> int:
-        self._selector.prefer(descriptor := self.add())
-        self.far[descriptor].send(b"x")
-        return descriptor
+        return self.add(self._selector.prefer)
 
 
 @pytest.fixture
@@ -77,7 +76,6 @@ def ready(selector: OwnFirst, timeout: float = 1.0) -> list[int]:
 def test_a_turn_has_all_own_descriptors_and_one_of_strangers(selector: OwnFirst, ends: Ends) -> None:
     strangers = [ends.stranger() for _ in range(NUM_STRANGERS)]
     own = [ends.own(), ends.own(), ends.add()]
-    ends.far[own[2]].send(b"x")
     turns = [ready(selector) for _ in range(2 * NUM_STRANGERS)]
     assert all(set(own) <= set(turn) and len(turn) == len(own) + 1 for turn in turns)
     served = [(set(turn) - set(own)).pop() for turn in turns]
