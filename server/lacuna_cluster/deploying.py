@@ -18,11 +18,12 @@ from starlette.types import ASGIApp
 from lacuna_cluster import settings, users
 from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
-from lacuna_cluster.links import Ask, Declined, EngineFigures, IngressFigures, Listener, ReplicaAddress, Reply
+from lacuna_cluster.links import Ask, EngineFigures, IngressFigures, Listener, ReplicaAddress, Reply
 from lacuna_cluster.replica import ModelLoadError, Replica
 from lacuna_cluster.settings import REQUESTS, ClusterArgs, EngineArgs, replica_environment
 from lacuna_server.daemon.running import log_to_stderr
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import Error
 
 # An ingress takes all connections that come; its own limits refuse what is too much.
 ANY_NUMBER = 100_000
@@ -58,7 +59,7 @@ class EngineDeployment:
         try:
             held = await self._hold(ask.model)
         except ModelLoadError as error:
-            yield Declined("model_failed", str(error), 0)
+            yield Error("model_failed", str(error))
             return
         async with aclosing(held.answer(ask)) as replies:
             async for reply in replies:

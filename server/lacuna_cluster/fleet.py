@@ -14,7 +14,8 @@ from ray.serve.handle import DeploymentHandle
 from ray.serve.request_router import PendingRequest, RunningReplica
 
 from lacuna_cluster import links
-from lacuna_cluster.links import LOADS, Ask, Declined, EngineFigures, IngressFigures, Lost, ReplicaAddress, Reply
+from lacuna_cluster.links import LOADS, Ask, EngineFigures, IngressFigures, Lost, ReplicaAddress, Reply
+from lacuna_server.wire.protocol import Error
 
 # A document without a name is known by how it begins; most typing leaves that as it is.
 PREFIX = 512
@@ -98,7 +99,7 @@ class RayFleet:
         try:
             async with aclosing(links.ask(where, ask)) as replies:
                 async for reply in replies:
-                    if isinstance(reply, Declined):
+                    if isinstance(reply, Error):
                         self._chosen.pop(document, None)
                     yield reply
         except Lost:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
@@ -21,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from lacuna_cluster.links import IngressFigures
-from lacuna_cluster.remote_scheduler import Fleet, RemoteScheduler
+from lacuna_cluster.remote_scheduler import RemoteScheduler
 from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Collected, Metrics
@@ -29,6 +30,9 @@ from lacuna_server.service.connections import Bodies
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.documents import Pool
+
+if TYPE_CHECKING:
+    from lacuna_cluster.fleet import RayFleet
 
 log = structlog.get_logger(__name__)
 
@@ -85,16 +89,14 @@ class Ingress:
         self,
         name: str,
         config: ServerConfig,
-        fleet: Fleet,
+        fleet: "RayFleet",
         models: Sequence[str],
-        *,
-        user_header: str = "",
-        proxy_token: str = "",
+        **identity: str,
     ) -> None:
-        """``user_header`` and ``proxy_token`` are those of ``UserGuard``."""
+        """``identity`` has ``user_header`` and ``proxy_token`` of ``UserGuard``, if there are such."""
         self._name = name
         self._fleet = fleet
-        self._identity = {"user_header": user_header, "proxy_token": proxy_token}
+        self._identity = identity
         self._people: dict[str, User] = {}
         self._missed = 0
         self._seen = False
@@ -120,7 +122,7 @@ class Ingress:
 
     def start(self) -> None:
         """Begin to look at the other replicas."""
-        self.service.start()
+        self.service.model.start()
         self._watch = asyncio.create_task(self._look_again_and_again())
 
     def set_people(self, people: Mapping[str, User]) -> None:

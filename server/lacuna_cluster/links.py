@@ -23,7 +23,7 @@ import structlog
 from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Frame, Submission
-from lacuna_server.wire.protocol import ErrorCode, Status
+from lacuna_server.wire.protocol import Error, Status
 from lacuna_server.worker.tickets import Finished, Waiting
 
 log = structlog.get_logger(__name__)
@@ -69,16 +69,7 @@ class Answered(Frame, frozen=True):
     finished: Finished
 
 
-class Declined(Frame, frozen=True):
-    """Ends the question with an error."""
-
-    code: ErrorCode
-    message: str
-    retry_after_ms: int
-
-
-Question = Knock | Ask
-Reply = Waiting | Shown | Answered | Declined
+Reply = Waiting | Shown | Answered | Error
 
 # --- figures, through Ray
 
@@ -103,7 +94,8 @@ class IngressFigures(msgspec.Struct, frozen=True):
     used: dict[str, int]
 
 
-QUESTION: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
+KNOCK = msgspec.msgpack.Decoder(Knock)
+ASK = msgspec.msgpack.Decoder(Ask)
 REPLY: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
@@ -200,7 +192,7 @@ async def ask(where: ReplicaAddress, question: Ask) -> AsyncGenerator[Reply]:
                 while (body := await frames.receive(reader)) is not None:
                     reply = REPLY.decode(body)
                     yield reply
-                    if isinstance(reply, Answered | Declined):
+                    if isinstance(reply, Answered | Error):
                         return
                 raise ConnectionError("it was closed")
             except OSError as error:
@@ -241,29 +233,26 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None
         self._visits.add(task)
+        task.add_done_callback(self._visits.discard)
         with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             keep_alive(writer)
             if await self._is_known(reader) and (body := await frames.receive(reader)) is not None:
-                asked = QUESTION.decode(body)
-                assert isinstance(asked, Ask)
-                work = asyncio.create_task(self._reply(asked, writer)), asyncio.create_task(reader.read(1))
+                work = asyncio.create_task(self._reply(ASK.decode(body), writer)), asyncio.create_task(reader.read(1))
                 try:
                     await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     for one in work:
                         one.cancel()
                     await asyncio.gather(*work, return_exceptions=True)
-        self._visits.discard(task)
 
     async def _is_known(self, reader: asyncio.StreamReader) -> bool:
         """Return whether who has connected knocks with the secret."""
         try:
             async with asyncio.timeout(KNOCK_S):
                 body = await frames.receive(reader, MAX_KNOCK_BYTES)
-            knock = QUESTION.decode(body) if body is not None else None
+            return body is not None and hmac.compare_digest(KNOCK.decode(body).secret.encode(), self.secret.encode())
         except (TimeoutError, msgspec.MsgspecError):  # a stranger
             return False
-        return isinstance(knock, Knock) and hmac.compare_digest(knock.secret, self.secret)
 
     async def _reply(self, asked: Ask, writer: asyncio.StreamWriter) -> None:
         try:
@@ -275,5 +264,5 @@ class Listener:
             pass  # the ingress has gone
         except Exception as error:  # without an answer the ingress would wait
             log.error("answer_failed", fault=type(error).__name__)
-            message = f"the engine replica failed with {type(error).__name__}"
-            writer.write(frames.encode(Declined("internal", message, 0)))
+            told = Error("internal", f"the engine replica failed with {type(error).__name__}")
+            writer.write(frames.encode(told))

@@ -1,37 +1,26 @@
-"""The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost.
-
-``Fleet`` is what an ingress sees of the engine replicas and of the other ingresses.
-"""
+"""The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost."""
 
 import asyncio
-import itertools
 import math
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 from msgspec.structs import replace
 
-from lacuna_cluster.links import (
-    LOADS,
-    Answered,
-    Ask,
-    Declined,
-    EngineFigures,
-    IngressFigures,
-    Reply,
-    Shown,
-    Unreachable,
-)
+from lacuna_cluster.links import LOADS, Answered, Ask, EngineFigures, Shown, Unreachable
 from lacuna_cluster.users import CALLER, Caller, Usage
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
+from lacuna_server.wire.protocol import Error, ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import RETRY_MS
-from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time
+
+if TYPE_CHECKING:  # an ingress itself needs no Ray
+    from lacuna_cluster.fleet import RayFleet
 
 log = structlog.get_logger(__name__)
 
@@ -47,26 +36,6 @@ GRACE_S = 0.5
 LOST: frozenset[ErrorCode] = frozenset({"worker_crashed", "shutting_down"})
 
 
-class Fleet(Protocol):
-    """The other replicas of the cluster."""
-
-    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question to an engine replica, and yield the replies. Raises an exception where it is lost."""
-        ...
-
-    async def engines(self) -> list[EngineFigures]:
-        """Return the figures of all engine replicas that answer in time."""
-        ...
-
-    async def ingresses(self) -> list[IngressFigures]:
-        """Return the figures of all running ingresses that answer in time, this one included."""
-        ...
-
-    async def metrics(self) -> list[tuple[str, bytes]]:
-        """Return name and metrics of all running ingresses that answer in time, this one included."""
-        ...
-
-
 class RemoteScheduler(Model):
     """The model of an ingress: passes each request to an engine replica and its answers to its ticket.
 
@@ -75,7 +44,7 @@ class RemoteScheduler(Model):
     them.
     """
 
-    def __init__(self, config: ServerConfig, fleet: Fleet, models: Sequence[str], usage: Usage) -> None:
+    def __init__(self, config: ServerConfig, fleet: "RayFleet", models: Sequence[str], usage: Usage) -> None:
         """A request that names none of the ``models`` goes to the first one."""
         super().__init__(models)
         self.figures: list[EngineFigures] = []
@@ -83,7 +52,6 @@ class RemoteScheduler(Model):
         self._config = config
         self._fleet = fleet
         self._usage = usage
-        self._ids = itertools.count(1)
         self._under_way: dict[Ticket, asyncio.Task[None]] = {}
         self._closing = False
 
@@ -109,7 +77,7 @@ class RemoteScheduler(Model):
             preferred=False,
         )
         self._admit(caller, submission)
-        ticket = Ticket(next(self._ids), submission, self._drop)
+        ticket = Ticket(submission, self._drop)
         if (status := self.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller))
@@ -202,8 +170,7 @@ class RemoteScheduler(Model):
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
-        left = with_time_left(ticket.request, ticket.submitted)
-        question = Ask(caller.model or self.models[0], replace(ticket.submission, request=left))
+        question = Ask(caller.model or self.models[0], ticket.with_time_left())
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
@@ -215,7 +182,7 @@ class RemoteScheduler(Model):
                         ticket.tell(snapshot)
                     case Answered():
                         return reply
-                    case Declined(code=code, message=message, retry_after_ms=retry_after_ms):
+                    case Error(code=code, message=message, retry_after_ms=retry_after_ms):
                         raise ServiceError(code, message, retry_after_ms)
         raise ConnectionError("the replies ended without an answer")
 

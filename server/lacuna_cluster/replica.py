@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Shown
+from lacuna_cluster.links import Answered, Ask, EngineFigures, Reply, Shown
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol import Error, ServiceError
 from lacuna_server.worker.process import OwnModel
 from lacuna_server.worker.tickets import Finished, Ticket, Waiting
 
@@ -45,7 +45,7 @@ class HeldModel(OwnModel):
             result = await ticket.result()
             yield Answered(result, ticket.finished or Finished(result.status, 0.0))
         except ServiceError as error:
-            yield Declined(error.code, str(error), error.retry_after_ms)
+            yield Error(error.code, str(error), retry_after_ms=error.retry_after_ms)
         finally:
             if ticket is not None:
                 ticket.cancel()
@@ -99,7 +99,6 @@ class Replica:
 
     def check(self) -> None:
         """Raise ModelLoadError where a model has failed for good, so that Ray Serve replaces the replica."""
-        for held in self.held.values():
-            status = held.status()
+        for status in self.figures().statuses.values():
             if status.state == "failed":
                 raise ModelLoadError(status.detail)

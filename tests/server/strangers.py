@@ -25,12 +25,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
-from lacuna_server.wire.protocol import Change, ClientMessage, Edit, Hello, Open, Result
+from lacuna_server.wire.protocol import Change, ClientMessage, Edit, Hello, Open
 
-from .live_service import infill
+from .conftest import services
+from .live_service import fill, infill
 
 TEXT = "x = 1\n" * 3_000
 CROWD = "crowd"
@@ -58,9 +58,7 @@ async def type_on(own: Address, seconds: float) -> list[float]:
                 return took
             began = time.monotonic()
             client.change("own", [Edit(0, 0, "y")])
-            asked = infill("", "own", version=version, steps=STEPS, step_s=STEP_S, at=(1,))
-            answers = [one async for one in client.infill(asked)]
-            assert isinstance(answers[-1], Result)
+            await fill(client, "own", version=version, steps=STEPS, step_s=STEP_S, at=(1,))
             took.append(time.monotonic() - began)
             await asyncio.sleep(PAUSE_S)
     raise AssertionError
@@ -87,21 +85,12 @@ async def hold_socket(url: str) -> None:
         writer.close()
 
 
-async def send_edits(url: str, change: bytes) -> None:
-    """Send a change with far too many edits, which is read before it is refused."""
+async def send_frame(url: str, frame: bytes) -> None:
+    """Send a long frame, a change with far too many edits or no message: it is read before it is refused."""
     async with connected(url) as connection:
         await send(connection, Hello("stranger"), Open("a", TEXT, 1))
-        await connection.send(change)
-        await send(connection, infill("1", "a", version=2))
-        await connection.recv()
-        await connection.recv()
-
-
-async def send_no_message(url: str, frame: bytes) -> None:
-    """Send a long frame that is refused."""
-    async with connected(url) as connection:
-        await send(connection, Hello("stranger"))
         await connection.send(frame)
+        await send(connection, infill("1", "a", version=2))
         await connection.recv()
         await connection.recv()
 
@@ -142,8 +131,8 @@ async def crowd(url: str, how: Crowd, seconds: float) -> None:
     no_message = b"\x81\xa1x\xdd" + (50 * how.edits).to_bytes(4, "big") + b"\x90" * (50 * how.edits)
     body = b'{"input_prefix":"","input_suffix":"","n_predict":1,"x":[' + b"[]," * (16 * how.edits) + b"1]}"
     acts: list[Callable[[], Awaitable[None]]] = [
-        lambda: send_edits(url, change),
-        lambda: send_no_message(url, no_message),
+        lambda: send_frame(url, change),
+        lambda: send_frame(url, no_message),
     ]
     acts += [lambda: send_body(url, body)] * 3
     acts += [lambda: hold_session(url)] * how.sessions
@@ -162,24 +151,6 @@ def crowded(url: str, how: Crowd, seconds: float) -> Iterator[subprocess.Popen[b
             yield process
         finally:
             process.terminate()
-
-
-@contextlib.contextmanager
-def serving() -> Iterator[lifecycle.Running]:
-    """Run a service with the scripted engine, as this user's own."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"XDG_RUNTIME_DIR": folder, "PYTHONPATH": str(Path(__file__).parent / "scripted")}
-        config = Path(folder, "lacuna.toml")
-        config.write_text('engine = "scripted_engine:load"\nport = 0\n')
-        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            while (running := lifecycle.find()) is None:
-                time.sleep(0.05)
-            try:
-                yield running
-            finally:
-                process.terminate()
 
 
 async def measure(own: Address, how: Crowd, seconds: float) -> tuple[list[float], list[float]]:
@@ -205,8 +176,9 @@ def main() -> None:
         url, *numbers, seconds = sys.argv[2:]
         return asyncio.run(crowd(url, Crowd(*map(int, numbers)), float(seconds)))
     sessions, sockets, duration = (*map(int, sys.argv[1:]), *(1024, 1100, 30)[len(sys.argv) - 1 :])
-    with serving() as running:
-        calm, among = asyncio.run(measure(Address.of(running), Crowd(sessions, sockets), duration))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with tempfile.TemporaryDirectory() as folder, services(Path(folder)) as serve:
+        calm, among = asyncio.run(measure(serve("load"), Crowd(sessions, sockets), duration))
     print(f"alone: {len(calm)} fills, {described(calm)}")
     print(f"among {sessions} sessions, {sockets} silent connections: {len(among)} fills, {described(among)}")
 

@@ -1,19 +1,17 @@
 """The service reads the workspaces only of clients that send the token."""
 
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import Error, Infill, Open, Result
+from lacuna_server.wire.protocol import Error, Open, Result
 from lacuna_server.worker.tickets import Ticket
 
-from .live_service import infill, live, opened, talk
+from .live_service import fill, infill, live, opened, talk
 
 TOKEN = "a-token-of-this-start"
 SECRET = "what the private file says"
@@ -49,29 +47,20 @@ async def test_the_workspace_of_any_other_client_is_not_read(workspace: str) -> 
                 assert first_fill(await talking.receive(Result)) == "no workspace"
 
 
-async def _connected(address: str, token: str) -> Client:
-    return await Client.connect(Address(f"http://{address}", token))
-
-
-async def _fill(client: Client) -> str:
-    async with aclosing(client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))) as answers:
-        async for answer in answers:
-            if isinstance(answer, Result):
-                return first_fill(answer)
-    raise AssertionError("no result")
-
-
 @pytest.mark.parametrize(
-    ("token", "fill"), [(TOKEN, SECRET), ("", "no workspace"), ("of an earlier start", "no workspace")]
+    ("token", "said"), [(TOKEN, SECRET), ("", "no workspace"), ("of an earlier start", "no workspace")]
 )
 async def test_our_client_fills_without_the_workspace_if_it_has_no_valid_token(
-    workspace: str, token: str, fill: str, caplog: pytest.LogCaptureFixture
+    workspace: str, token: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with live(token_of_start=TOKEN) as (_, address), await _connected(address, token) as client:
+    async with (
+        live(token_of_start=TOKEN) as (_, address),
+        await Client.connect(Address(f"http://{address}", token)) as client,
+    ):
         client.open(Open("a", "READ", 1, workspace=workspace))
         await client.status()  # by now a refusal has arrived, and the client has reacted to it
         await client.status()
-        assert await _fill(client) == fill
+        assert first_fill(await fill(client)) == said
     assert ("the token is not the service's" in caplog.text) == (token == "of an earlier start")
 
 

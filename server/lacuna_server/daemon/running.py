@@ -115,7 +115,7 @@ async def _serve(
     with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
         announce(url, config)
         service = Service(config)
-        service.start()
+        service.model.start()
         # The model's process starts while the modules of the web server are being loaded.
         app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
         server = app.web_server(app.build(service, token), config, own_first)

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -32,15 +31,16 @@ from lacuna_server.worker.tickets import Ticket
 
 Family = Literal["openai", "llama"]
 
-_STATUS: dict[ErrorCode, HTTPStatus] = {
-    "bad_message": HTTPStatus.BAD_REQUEST,
-    "bad_request": HTTPStatus.BAD_REQUEST,
-    "superseded": HTTPStatus.CONFLICT,
-    "cancelled": HTTPStatus.CONFLICT,
-    "too_slow": HTTPStatus.REQUEST_TIMEOUT,
-    "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    "rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
-    "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
+# The statuses of errors; all others have 503.
+_STATUS: dict[ErrorCode, int] = {
+    "bad_message": 400,
+    "bad_request": 400,
+    "superseded": 409,
+    "cancelled": 409,
+    "too_slow": 408,
+    "too_large": 413,
+    "rate_limited": 429,
+    "internal": 500,
 }
 # The names of error types by status, for the families openai and llama; other statuses are invalid_request_error.
 _TYPES: dict[int, tuple[str, str]] = {
@@ -79,14 +79,9 @@ class LlamaError(msgspec.Struct, frozen=True):
     error: LlamaFault
 
 
-def status_of(error: ServiceError) -> int:
-    """Return the HTTP status of an error; codes without a status of their own give 503."""
-    return _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE).value
-
-
 def refusal_body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
     """Return the body of a refusal in the format of a family of clients."""
-    code = status_of(error)
+    code = _STATUS.get(error.code, 503)
     openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
     if family == "llama":
         return LlamaError(LlamaFault(code, str(error), llama))
@@ -97,16 +92,15 @@ def refusal_body(error: ServiceError, family: Family) -> OpenAiError | LlamaErro
 
 def refusal(error: ServiceError, family: Family = "openai") -> Response:
     """Return the response to a refused request, with ``Retry-After`` in seconds for statuses 429 and 503."""
-    code = status_of(error)
+    code = _STATUS.get(error.code, 503)
     headers = {}
     if code in (429, 503):
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
-    if code == HTTPStatus.REQUEST_TIMEOUT:
+    if error.code == "too_slow":
         headers["Connection"] = "close"  # the rest of the body would be taken for the next request
     return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
 
 
-TOO_LARGE = 413
 CHATS = "\0chat"  # no path
 B = TypeVar("B", bound=Asked)
 T = TypeVar("T")
@@ -163,7 +157,6 @@ class _Run:
         self._request = request
         self._trusted: bool = request.state.trusted
         self._began = time.monotonic()
-        self._over = False
 
     async def response(self) -> Response:
         """Return the answer, or the refusal."""
@@ -176,13 +169,14 @@ class _Run:
                 events = self._events(exchange)
                 return EventStream(await _while_connected(self._request, anext(events)), events)
             reply = exchange.reply(await _while_connected(self._request, self._answer(exchange)))
-            self._ended("ok")
-            return Response(msgspec.json.encode(reply), media_type="application/json")
         except ServiceError as error:
-            self._refused(error)
+            refused(error, self._shape.name)
+            self._ended(error.code)
             if error.code == "model_failed":
-                self._service.retry()
+                self._service.model.retry()
             return refusal(error, self._shape.family)
+        self._ended("ok")
+        return Response(msgspec.json.encode(reply), media_type="application/json")
 
     async def _answer(self, exchange: Exchange) -> Answer:
         *_, last = [step async for step in self._steps(exchange)]
@@ -191,22 +185,24 @@ class _Run:
 
     async def _events(self, exchange: Exchange) -> AsyncGenerator[bytes]:
         """Yield the answer as server-sent events; a refusal is one of them, unless it is raised before the first."""
-        streamed = False
+        outcome = ""  # "": nothing is sent yet
         try:
             async with aclosing(self._steps(exchange)) as steps:
                 async for step in steps:
                     for chunk in exchange.last(step) if isinstance(step, Answer) else exchange.chunks(step):
-                        streamed = True
+                        outcome = "cancelled"  # unless it goes on
                         yield event(chunk)
-            self._ended("ok")
+            outcome = "ok"
             yield exchange.style.end
         except ServiceError as error:
-            self._refused(error)
-            if not streamed:
+            if not outcome:
                 raise
+            outcome = error.code
+            refused(error, self._shape.name)
             yield event(refusal_body(error, self._shape.family))
         finally:
-            self._ended("cancelled")
+            if outcome:
+                self._ended(outcome)
 
     async def _steps(self, exchange: Exchange) -> AsyncGenerator[Snapshot | Answer]:
         """Yield every snapshot, then the answer. Cancel the request when the iteration ends early."""
@@ -253,16 +249,8 @@ class _Run:
             )
         )
 
-    def _refused(self, error: ServiceError) -> None:
-        if not self._over:
-            refused(error, self._shape.name)
-        self._ended(error.code)
-
     def _ended(self, outcome: str) -> None:
-        """Count the request, once."""
-        if not self._over:
-            self._over = True
-            self._metrics.answered(self._shape.name, outcome, time.monotonic() - self._began)
+        self._metrics.answered(self._shape.name, outcome, time.monotonic() - self._began)
 
 
 async def _one_by_one(first: bytes, events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -296,7 +284,8 @@ async def _body(request: Request, timeout_s: float) -> bytes:
     except TimeoutError:
         raise ServiceError("too_slow", f"the request body did not arrive within {timeout_s:g} s") from None
     except HTTPException as error:
-        raise ServiceError("too_large" if error.status_code == TOO_LARGE else "bad_request", error.detail) from None
+        too_large = error.status_code == _STATUS["too_large"]
+        raise ServiceError("too_large" if too_large else "bad_request", error.detail) from None
     except ClientDisconnect:
         raise ServiceError("cancelled", "the client disconnected") from None
 

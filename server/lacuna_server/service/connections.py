@@ -41,8 +41,7 @@ class Connections:
     def __init__(self, most: int, own_first: OwnFirst, *, silent_s: float = 0.0) -> None:
         self.own_first = own_first
         self.silent_s = silent_s
-        self.strangers: dict[Connection, None] = {}  # the oldest one comes first
-        self.own: set[Connection] = set()
+        self.open: dict[Connection, None] = {}  # the oldest one comes first
         self._most = most
 
     def add(self, transport: asyncio.BaseTransport) -> "Connection":
@@ -51,8 +50,8 @@ class Connections:
         Where all others are own ones, that is the new one itself.
         """
         added = Connection(self, transport)
-        if len(self.strangers) + len(self.own) > self._most:
-            next(iter(self.strangers), added).abort()
+        if len(self.open) > self._most:
+            next((one for one in self.open if not one.is_own), added).abort()
         return added
 
 
@@ -65,7 +64,7 @@ class Connection:
         self._descriptor: int = transport.get_extra_info("socket").fileno()
         self._silence: asyncio.TimerHandle | None = None
         self.is_own = False
-        connections.strangers[self] = None
+        connections.open[self] = None
         if is_private(transport.get_extra_info("socket")):
             self.trust()
         else:
@@ -85,9 +84,7 @@ class Connection:
 
     def trust(self) -> None:
         """Keep the connection and serve it first, since its client has sent the token or uses the private socket."""
-        if self in self._connections.strangers:
-            del self._connections.strangers[self]
-            self._connections.own.add(self)
+        if self in self._connections.open and not self.is_own:
             self.is_own = True
             self._connections.own_first.prefer(self._descriptor)
             self._read_at_most(OWN_READ_AT_ONCE)
@@ -101,10 +98,9 @@ class Connection:
     def ended(self) -> None:
         """Count the connection out: it is closed."""
         self.asked()
-        if self in self._connections.own or self in self._connections.strangers:
+        if self in self._connections.open:
+            del self._connections.open[self]
             self._connections.own_first.forget(self._descriptor)
-        self._connections.strangers.pop(self, None)
-        self._connections.own.discard(self)
 
     def _read_at_most(self, num_bytes: int) -> None:
         """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""

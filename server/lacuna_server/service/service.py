@@ -6,12 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
-import structlog
 
 from lacuna_server.service.own_first import Turns
 from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.wire.documents import RETRY_MS, Pool
-from lacuna_server.wire.protocol import Feedback, ServiceError, Status
+from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.process import OwnModel
 from lacuna_server.worker.tickets import Model
 
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 # One of so many sessions is for clients that send the token.
 RESERVED = 8
-
-
-log = structlog.get_logger(__name__)
-
 # The time that connections have to read their last messages.
 FAREWELL_S = 2.0
 
@@ -44,14 +39,6 @@ class Service:
         self.sessions: set[Conversation] = set()
         self.feedback: Counter[str] = Counter()
         self._started = self._active = time.monotonic()
-
-    def start(self) -> None:
-        """Begin to load the model."""
-        self.model.start()
-
-    def retry(self) -> None:
-        """Try again to load a model that could not be loaded: the cause may have been removed since."""
-        self.model.retry()
 
     async def close(self) -> None:
         """Let running requests finish within ``shutdown_grace_s``, refuse the others, say goodbye, stop the model."""
@@ -97,8 +84,3 @@ class Service:
         if self.sessions or status.queued or status.running:
             self.touch()
         return time.monotonic() - self._active
-
-    def count_feedback(self, feedback: Feedback) -> None:
-        """Count what the user did with a fill."""
-        self.feedback[feedback.kind] += 1
-        log.info("feedback", kind=feedback.kind, candidate=feedback.candidate, accepted_bytes=feedback.accepted_bytes)

@@ -13,7 +13,7 @@ from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import protocol
-from lacuna_server.wire.documents import Documents, Share
+from lacuna_server.wire.documents import Documents
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import (
     Addressed,
@@ -48,65 +48,11 @@ NORMAL, TRY_AGAIN_LATER = 1000, 1013
 MAX_SECRET = 100
 
 
-class Outbox:
-    """Outgoing messages of one connection, encoded for its subprotocol.
-
-    None is dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes true and
-    the connection has to end. Who has news that later ones replace waits until it is ``idle`` before.
-    """
-
-    def __init__(self, subprotocol: str, max_bytes: int, share: Share) -> None:
-        self._share = share
-        self._has_room = True
-        self._subprotocol = subprotocol
-        self._max_bytes = max_bytes
-        self._frames: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self._num_bytes = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether more than ``max_bytes`` bytes wait, or more than the share has room for."""
-        return self._num_bytes > self._max_bytes or not self._has_room
-
-    @property
-    def empty(self) -> bool:
-        """Whether no message waits."""
-        return self._frames.empty()
-
-    async def idle(self) -> None:
-        """Wait until every message is sent."""
-        await self._frames.join()
-
-    def put(self, message: ServerMessage) -> None:
-        """Add a message."""
-        frame = protocol.encode(message, self._subprotocol)
-        self._frames.put_nowait(frame)
-        self._num_bytes += len(frame)
-        if self._has_room:
-            try:
-                self._share.take(len(frame))
-            except ServiceError:
-                self.close()
-
-    async def take(self) -> str | bytes:
-        """Wait for the next frame and return it; ``sent`` has to follow."""
-        return await self._frames.get()
-
-    def sent(self, frame: str | bytes) -> None:
-        """Note that a frame is sent."""
-        self._frames.task_done()
-        self._num_bytes -= len(frame)
-        if self._has_room:
-            self._share.take(-len(frame))
-
-    def close(self) -> None:
-        """Give the share back, and take nothing of it from now on."""
-        self._has_room = False
-        self._share.give_back()
-
-
 class Conversation:
-    """Reads the client's messages in one task and writes the answers in another."""
+    """Reads the client's messages in one task and writes the answers in another.
+
+    No answer is dropped: where the client does not read them, or the pool has no room for more, the connection ends.
+    """
 
     def __init__(self, websocket: WebSocket, service: Service) -> None:
         offered = websocket.scope["subprotocols"]
@@ -116,9 +62,10 @@ class Conversation:
         self.greeted = False
         self._service = service
         self._config = service.config
-        kept, unread, self._asked = (service.pool.share(trusted=self.trusted) for _ in range(3))
+        kept, self._unread, self._asked = (service.pool.share(trusted=self.trusted) for _ in range(3))
         self.documents = Documents(self._config, kept)
-        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
+        self._frames: asyncio.Queue[str | bytes] = asyncio.Queue()
+        self._overflows = False
         self._fills: dict[str, _Running] = {}
         self._session = ""
         self._leaving: asyncio.Task[None] | None = None
@@ -138,8 +85,10 @@ class Conversation:
             for fill in list(self._fills.values()):
                 fill.ticket.cancel()
                 fill.following.cancel()
+            if self._leaving is not None:
+                self._leaving.cancel()
             self.documents.close_all()
-            self._outbox.close()
+            self._unread.give_back()
             self._asked.give_back()
             self._service.sessions.discard(self)
             self._service.touch()
@@ -161,17 +110,23 @@ class Conversation:
     # --- writing
 
     def _send(self, message: ServerMessage) -> None:
-        self._outbox.put(message)
+        frame = protocol.encode(message, self._subprotocol or protocol.JSON)
+        self._frames.put_nowait(frame)
+        try:
+            self._unread.take(len(frame))
+        except ServiceError:
+            self._overflows = True
 
     async def _write(self) -> None:
         """Send waiting messages; a client that reads nothing for ``send_timeout_s`` is disconnected."""
-        while not (self._said_goodbye and self._outbox.empty):
-            frame = await self._outbox.take()
+        while not (self._said_goodbye and self._frames.empty()):
+            frame = await self._frames.get()
             async with asyncio.timeout(self._config.send_timeout_s or None):
                 await (
                     self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
                 )
-            self._outbox.sent(frame)
+            self._frames.task_done()
+            self._unread.take(-min(len(frame), self._unread.held))
             await asyncio.sleep(0)  # lets asyncio notice a closed connection; it logs every write after that
         await self._websocket.close(NORMAL)
 
@@ -186,7 +141,7 @@ class Conversation:
 
     async def _serve_next(self) -> None:
         """Serve the next message, or refuse it if it is invalid. Disconnect a client that leaves answers unread."""
-        if self._outbox.full:
+        if self._overflows or self._unread.held > 4 * self._config.max_message_bytes:
             raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
         event = await self._websocket.receive()
         if event["type"] == "websocket.disconnect":
@@ -223,7 +178,7 @@ class Conversation:
                 if message.workspace and not self.trusted:
                     raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
                 self.documents.open(message)
-                self._service.retry()
+                self._service.model.retry()
             case Change():
                 self.documents.change(message)
             case Close(uri=uri):
@@ -235,8 +190,9 @@ class Conversation:
                 if id not in self._fills:
                     raise ServiceError("unknown_request", "no request with this id is waiting or running")
                 self._fills.pop(id).ticket.cancel()
-            case Feedback():
-                self._service.count_feedback(message)
+            case Feedback(kind=kind, candidate=candidate, accepted_bytes=accepted_bytes):
+                self._service.feedback[kind] += 1
+                log.info("feedback", kind=kind, candidate=candidate, accepted_bytes=accepted_bytes)
             case GetStatus():
                 self._send(self._service.status())
             case Hello():
@@ -277,7 +233,7 @@ class Conversation:
         """Send what becomes of a request, up to its one answer."""
         try:
             async for event in ticket.events():
-                await self._outbox.idle()  # a slow reader gets the latest event of each kind
+                await self._frames.join()  # a slow reader gets the latest event of each kind
                 if isinstance(event, Snapshot):
                     self._send(Step(message.id, event))
                 else:

@@ -141,7 +141,7 @@ TO_WORKER: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 FROM_WORKER: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 
 
-def encode(message: Frame) -> bytes:
+def encode(message: msgspec.Struct) -> bytes:
     """Return the frame of a message."""
     body = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(body)) + body

@@ -1,7 +1,6 @@
 """Schedules requests for the model worker: bounded queues, fair turns, cancellation, and an answer for each request."""
 
 import asyncio
-import itertools
 import math
 import time
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from lacuna_server.wire.frames import (
     ToWorker,
 )
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
-from lacuna_server.worker.tickets import FairQueue, Model, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import FairQueue, Model, Ticket, Waiting, out_of_time
 
 RETRY_MS = 1000
 # For so long after a preferred request a place is kept for the next one.
@@ -43,7 +42,6 @@ class Scheduler(Model):
         self._send = send
         self._queue = FairQueue()
         self._running: dict[int, Ticket] = {}
-        self._ids = itertools.count(1)
         self._status = Status(config.model, "loading", 0.0)
         self._closing = False
         self._reserved_until = -math.inf
@@ -54,8 +52,8 @@ class Scheduler(Model):
         self._admit(submission.wait)
         if submission.preferred:
             self._reserved_until = time.monotonic() + RESERVED_S
-        self._check_room(submission.session, preferred=submission.preferred)
-        ticket = Ticket(next(self._ids), submission, self._drop)
+        self._check_room(submission)
+        ticket = Ticket(submission, self._drop)
         if deadline_ms := submission.request.options.deadline_ms:
             loop = asyncio.get_running_loop()
             ticket.expiry = loop.call_later(deadline_ms / 1e3, self._expire, ticket)
@@ -123,9 +121,9 @@ class Scheduler(Model):
             message = f"the model is being loaded ({self._status.fraction:.0%})"
             raise ServiceError("loading", message, RETRY_MS)
 
-    def _check_room(self, session: str, *, preferred: bool) -> None:
+    def _check_room(self, asked: Submission) -> None:
         config = self._config
-        waiting, own = self._queue.num_waiting(preferred=preferred), self._queue.num_of_session(session)
+        waiting, own = self._queue.num_waiting(preferred=asked.preferred), self._queue.num_of_session(asked.session)
         if waiting >= config.max_queued or own >= config.max_queued_per_session:
             whose = f"{own} of them from this session" if waiting < config.max_queued else "which is the maximum"
             raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", RETRY_MS)
@@ -143,8 +141,7 @@ class Scheduler(Model):
             ticket.waits_no_more()
             ticket.started = time.monotonic()
             self._running[ticket.id] = ticket
-            left = with_time_left(ticket.request, ticket.submitted)
-            self._send(Start(ticket.id, replace(ticket.submission, request=left)))
+            self._send(Start(ticket.id, ticket.with_time_left()))
             ticket.tell(Waiting("running"))
         for ticket in self._queue:
             ticket.tell(Waiting("queued") if is_ready else Waiting("loading", self._status.fraction))

@@ -1,8 +1,8 @@
 """Tickets of requests, the model that they are submitted to, and the queue in which sessions take turns."""
 
 import asyncio
+import itertools
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
 from typing import Literal
 
@@ -42,10 +42,13 @@ class Ticket:
     ``finished`` is the report on the ended request. ``expiry`` is called at its deadline while it waits.
     """
 
-    def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
-        self.id = id
+    _ids = itertools.count(1)
+
+    def __init__(self, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
+        self.id = next(self._ids)
         self.submission = submission
         self.key = submission.key
+        self.line = submission.preferred, submission.session
         self.submitted = time.monotonic()
         self.started: float | None = None
         self.finished: Finished | None = None
@@ -65,6 +68,15 @@ class Ticket:
     def ended(self) -> bool:
         """Whether there is a result or an error."""
         return self._outcome is not None
+
+    def with_time_left(self) -> Submission:
+        """Return the submission with its deadline, if it has one, less the time since then."""
+        options = self.request.options
+        if not options.deadline_ms:
+            return self.submission
+        left = max(1, options.deadline_ms - round((time.monotonic() - self.submitted) * 1e3))
+        request = replace(self.request, options=replace(options, deadline_ms=left))
+        return replace(self.submission, request=request)
 
     async def events(self) -> AsyncIterator[Waiting | Snapshot]:
         """Yield events until the end; a slow reader gets the latest event of each kind. For one reader only."""
@@ -171,14 +183,6 @@ class Model:
                 observer(finished)
 
 
-def with_time_left(request: InfillRequest, since: float) -> InfillRequest:
-    """Return a request with its deadline, if it has one, less the time since the monotonic time ``since``."""
-    if not request.options.deadline_ms:
-        return request
-    left = max(1, request.options.deadline_ms - round((time.monotonic() - since) * 1e3))
-    return replace(request, options=replace(request.options, deadline_ms=left))
-
-
 def out_of_time(ticket: Ticket, why: str) -> InfillResult:
     """Return the result of a ticket whose deadline ran out before it was filled: it keeps the text of its regions."""
     text = ticket.request.text.encode()
@@ -197,60 +201,58 @@ class FairQueue:
     """
 
     def __init__(self) -> None:
-        # The tickets of each session, preferred or not, in order of arrival; sessions whose turn is next come first.
-        self._lines: OrderedDict[tuple[bool, str], list[Ticket]] = OrderedDict()
+        self._tickets: list[Ticket] = []  # in order of arrival
+        self._turns: dict[tuple[bool, str], int] = {}  # of sessions, preferred or not: the least has the next turn
+        self._numbers = itertools.count()
         self._others_wait_since = time.monotonic()
 
     def __len__(self) -> int:
-        return sum(map(len, self._lines.values()))
+        return len(self._tickets)
 
     def __iter__(self) -> Iterator[Ticket]:
-        return (ticket for line in self._lines.values() for ticket in line)
+        return iter(self._tickets)
 
     def num_waiting(self, *, preferred: bool) -> int:
         """Return the number of tickets of preferred sessions, or of the others."""
-        return sum(len(line) for (kind, _), line in self._lines.items() if kind is preferred)
+        return sum(ticket.submission.preferred is preferred for ticket in self._tickets)
 
     def num_of_session(self, session: str) -> int:
         """Return the number of a session's tickets."""
-        return sum(len(self._lines.get((preferred, session), ())) for preferred in (True, False))
+        return sum(ticket.submission.session == session for ticket in self._tickets)
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
         if not self.num_waiting(preferred=False):
             self._others_wait_since = time.monotonic()
-        self._lines.setdefault(_line_of(ticket), []).append(ticket)
+        self._tickets.append(ticket)
+        if ticket.line not in self._turns:
+            self._turns[ticket.line] = next(self._numbers)
 
     def remove(self, ticket: Ticket) -> bool:
         """Remove a ticket; return False where it is not in the queue."""
-        line = self._lines.get(_line_of(ticket), [])
-        if ticket not in line:
+        if ticket not in self._tickets:
             return False
-        line.remove(ticket)
-        if not line:
-            del self._lines[_line_of(ticket)]
+        self._tickets.remove(ticket)
+        if all(other.line != ticket.line for other in self._tickets):
+            del self._turns[ticket.line]
         return True
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
-        """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
+        """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue.
+
+        Of a session the document comes first that was requested last, and of that its oldest ticket.
+        """
+        free = [
+            one for one in self._tickets if one.key not in busy and (one.submission.preferred or not preferred_only)
+        ]
+        if not free:
+            return None
         others_first = time.monotonic() - self._others_wait_since > PATIENCE_S
-        for key, line in sorted(self._lines.items(), key=lambda one: one[0][0] is others_first):  # stable
-            ticket = next((one for one in _newest_document_first(line) if one.key not in busy), None)
-            if ticket is None or (preferred_only and not ticket.submission.preferred):
-                continue
-            self._lines.move_to_end(key)
-            self.remove(ticket)
-            if not ticket.submission.preferred:
-                self._others_wait_since = time.monotonic()
-            return ticket
-        return None
-
-
-def _line_of(ticket: Ticket) -> tuple[bool, str]:
-    return ticket.submission.preferred, ticket.submission.session
-
-
-def _newest_document_first(line: list[Ticket]) -> list[Ticket]:
-    """Return a session's tickets, grouped by document: the last requested first, each group in order of arrival."""
-    keys = dict.fromkeys(ticket.key for ticket in reversed(line))
-    return [ticket for key in keys for ticket in line if ticket.key == key]
+        line = min((one.line for one in free), key=lambda line: (line[0] is others_first, self._turns[line]))
+        document = next(one.key for one in reversed(free) if one.line == line)
+        ticket = next(one for one in free if (one.line, one.key) == (line, document))
+        self._turns[line] = next(self._numbers)
+        self.remove(ticket)
+        if not ticket.submission.preferred:
+            self._others_wait_since = time.monotonic()
+        return ticket

@@ -1,7 +1,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,7 +53,14 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
     ("text", "why"),
     [
         ("engines: [5]", "engines.0: Input should be a valid dictionary"),
-        ("engines: 5", "engines: Input should be a valid tuple"),
+        ("colour: 1", "colour: Extra inputs are not permitted"),
+        ("engines: []", "engines: "),
+        ("engines: [{replicas: 0}]", "engines.0.replicas: "),
+        ("engines: [{models: [a]}, {models: [b, a]}]", "cluster: a model is served twice"),
+        ("engines: [{scaling: {least: 3, most: 2}}]", "engines.0.scaling: most is smaller than least"),
+        ("user_header: X-User", "cluster: user_header needs proxy_token"),
+        ("service: {host: 0.0.0.0}", "cluster: service.host has no meaning in a cluster"),
+        ("proxies: Nowhere", "proxies: "),
         ("- a", "it has no keys"),
         ("drain_s: 2024-13-45", "month must be"),
         ("a: [", "while parsing a flow node"),
@@ -77,7 +83,7 @@ def test_a_token_for_all_and_options_without_cluster_are_refused(started: Starte
 
 
 def test_a_user_is_added_and_the_dashboard_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file: Any = tmp_path / "users.toml"
+    file = tmp_path / "users.toml"
     assert cli.LACUNA.run(["cluster", "add-user", str(file), "alice", "--requests-per-minute", "5"]) == 0
     token = capsys.readouterr().out.strip()
     assert users.find(users.read(file), token.encode()) == "alice"

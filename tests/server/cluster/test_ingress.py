@@ -88,15 +88,6 @@ async def client(address: str, token: str = "", **headers: str) -> AsyncIterator
         yield one
 
 
-@asynccontextmanager
-async def audited() -> AsyncIterator[list[dict[str, Any]]]:
-    """Yield the audit lines, as they are written."""
-    lines: list[dict[str, Any]] = []
-    with capture_logs(processors=[merge_contextvars]) as entries:
-        yield lines
-    lines += [dict(entry) for entry in entries if entry["event"] == "refused"]
-
-
 def told(token: str) -> dict[str, Any]:
     return {"additional_headers": {"Authorization": f"Bearer {token}"}}
 
@@ -136,17 +127,18 @@ async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None
 
 
 async def test_a_refusal_over_the_quota_says_when_to_try_again_and_leaves_an_audit_line() -> None:
-    async with serving(USERS) as (address, _), audited() as said:
-        async with client(address, TOKENS["alice"]) as alice:
+    with capture_logs(processors=[merge_contextvars]) as logged:
+        async with serving(USERS) as (address, _), client(address, TOKENS["alice"]) as alice:
             codes = [(await alice.post("/v1/completions", json=BODY)).status_code for _ in range(2)]
             refused = await alice.post("/v1/completions", json=BODY)
             assert (*codes, refused.status_code) == (200, 200, 429)
             assert 0 < int(refused.headers["Retry-After"]) <= 60
-        async with talk(address, **told(TOKENS["alice"])) as (talking, _):
-            await talking.send(opened("a", "secret text"), infill("1", "a"))
-            error = await talking.receive(Error)
-            assert (error.code, error.id) == ("rate_limited", "1")
-            assert error.retry_after_ms > 0
+            async with talk(address, **told(TOKENS["alice"])) as (talking, _):
+                await talking.send(opened("a", "secret text"), infill("1", "a"))
+                error = await talking.receive(Error)
+                assert (error.code, error.id) == ("rate_limited", "1")
+                assert error.retry_after_ms > 0
+    said = [line for line in logged if line["event"] == "refused"]
     assert [(line["user"], line["code"], line["what"]) for line in said] == [
         ("alice", "rate_limited", "completions"),
         ("alice", "rate_limited", "infill"),

@@ -4,17 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
-import ssl
 import stat
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
-import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.lsp.editor import launched
 from tests.server.cluster.live_cluster import LiveCluster
@@ -25,13 +22,9 @@ from tests.server.service.test_websocket import (  # noqa: F401 (a cluster speak
     test_a_document_is_opened_changed_and_filled,
     test_a_newer_request_supersedes_the_older_one_or_waits_for_it,
     test_a_slow_reader_loses_no_answer,
-    test_an_unreadable_change_is_refused_and_closes_the_document,
     test_cancelled_work_stops_within_one_step,
     test_closing_a_document_cancels_its_requests,
-    test_hello_must_be_the_first_message_and_the_only_hello,
-    test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused,
     test_steps_are_streamed_if_they_are_requested,
-    test_two_running_requests_cannot_have_the_same_id,
 )
 
 from lacuna_server.client.client import Address, Client
@@ -161,35 +154,9 @@ async def test_http_pages_and_refusals_are_those_of_one_machine(cluster: LiveClu
         assert foreign.status_code == 403
 
 
-@asynccontextmanager
-async def tls_proxy(address: str, folder: Path) -> AsyncIterator[str]:
-    """A proxy that ends TLS before a service, as a team has it; its authority's certificate is ``ca.pem``."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(folder / "ca.pem")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-        writer.close()
-
-    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        to_service = await asyncio.open_connection(*address.split(":"))
-        await asyncio.gather(copy(reader, to_service[1]), copy(to_service[0], writer))
-
-    server = await asyncio.start_server(relay, "127.0.0.1", 0, ssl=context)
-    yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    server.close()
-
-
-async def test_the_language_server_suggests_with_a_cluster_behind_a_tls_proxy(
-    cluster: LiveCluster, tmp_path: Path
-) -> None:
+async def test_the_language_server_suggests_with_a_cluster(cluster: LiveCluster, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text("def open_account(owner):\n    return Account(owner)\n")
-    environment = os.environ | {"SSL_CERT_FILE": str(tmp_path / "ca.pem")}
-    async with tls_proxy(cluster.address, tmp_path) as url, launched(environment, "--engine", url) as editor:
+    async with launched(os.environ, "--engine", f"http://{cluster.address}") as editor:
         await editor.initialize({"debounce": False, "minConfidence": 0}, folder=tmp_path)
         editor.open("value = ¦\n")
         (suggested,) = await editor.suggest(invoked=True)

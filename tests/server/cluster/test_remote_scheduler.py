@@ -8,13 +8,13 @@ from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_cluster import remote_scheduler
-from lacuna_cluster.links import Answered, Ask, Declined, EngineFigures, Reply, Unreachable
+from lacuna_cluster.links import Answered, Ask, EngineFigures, Reply, Unreachable
 from lacuna_cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
-from lacuna_cluster.users import CALLER, Caller, Usage, User
+from lacuna_cluster.users import CALLER, Caller, Usage
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import ServiceError, Status
+from lacuna_server.wire.protocol import Error, ServiceError, Status
 from lacuna_server.worker.tickets import Finished
 
 LOST = ConnectionError("lost")
@@ -49,11 +49,8 @@ class Engines:
             self.left += 1
 
 
-def scheduler(
-    engines: Engines, users: dict[str, User] | None = None, state: Any = "ready", **config: Any
-) -> RemoteScheduler:
-    usage = Usage(users or {}, CollectorRegistry())
-    remote = RemoteScheduler(ServerConfig(**config), engines, ("m",), usage)  # type: ignore[arg-type]
+def scheduler(engines: Engines, state: Any = "ready", **config: Any) -> RemoteScheduler:
+    remote = RemoteScheduler(ServerConfig(**config), engines, ("m",), Usage({}, CollectorRegistry()))
     remote.learn([EngineFigures("r", {"m": Status("m", state)})])
     return remote
 
@@ -85,9 +82,9 @@ async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest
 
 
 async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_passed_on() -> None:
-    engines = Engines([lambda ask: [Declined("shutting_down", "bye", 0)]])
+    engines = Engines([lambda ask: [Error("shutting_down", "bye")]])
     assert (await scheduler(engines).submit(Submission(request(), "s", "d")).result()).status == "ok"
-    full = Engines([lambda ask: [Declined("overloaded", "full", 700)]])
+    full = Engines([lambda ask: [Error("overloaded", "full", retry_after_ms=700)]])
     with pytest.raises(ServiceError) as caught:
         await scheduler(full).submit(Submission(request(), "s", "d")).result()
     assert (caught.value.code, caught.value.retry_after_ms) == ("overloaded", 700)
@@ -117,12 +114,7 @@ async def test_no_workspace_of_the_server_is_read_and_users_share_no_cache() -> 
     assert {ask.model for ask in engines.asked} == {"m"}
 
 
-async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_ready() -> None:
-    CALLER.set(Caller("alice"))
-    remote = scheduler(Engines(), {"alice": User(requests_per_minute=1)})
-    remote.submit(Submission(request(), "s", "d"))
-    with pytest.raises(ServiceError) as over:
-        remote.submit(Submission(request(), "s", "d"))
+async def test_requests_are_refused_over_a_queue_or_before_a_replica_is_ready() -> None:
     full = scheduler(Engines([lambda ask: [asyncio.Event()]] * 9), max_queued_per_session=1, max_active=1)
     for number in range(2):
         full.submit(Submission(request(), "s", str(number)))
@@ -134,6 +126,6 @@ async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_
         early.submit(Submission(request(), "s", "d", wait=False))
     patient = early.submit(Submission(request(), "s", "d"))
     assert [event.state async for event in patient.events()] == ["loading"]
-    codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
-    assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
+    codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (many, loading)]
+    assert codes == [("overloaded", True), ("loading", True)]
     await full.finish(0.0)

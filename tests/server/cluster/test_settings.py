@@ -19,26 +19,6 @@ def test_there_are_as_many_replicas_as_the_requests_need_within_the_bounds(
     assert settings.ByRequests(per_replica=2.0)(context)[0] == number
 
 
-@pytest.mark.parametrize(
-    ("keys", "why"),
-    [
-        ({"colour": 1}, "colour: Extra inputs are not permitted"),
-        ({"engines": []}, "engines: "),
-        ({"engines": [{"replicas": 0}]}, "engines.0.replicas: "),
-        ({"engines": [{"models": ["a"]}, {"models": ["b", "a"]}]}, "cluster: a model is served twice"),
-        ({"engines": [{"scaling": {"least": 3, "most": 2}}]}, "engines.0.scaling: most is smaller than least"),
-        ({"user_header": "X-User"}, "cluster: user_header needs proxy_token"),
-        ({"service": {"host": "0.0.0.0"}}, "cluster: service.host has no meaning in a cluster"),
-        ({"proxies": "Nowhere"}, "proxies: "),
-    ],
-)
-def test_a_wrong_argument_is_named_in_one_line(keys: dict[str, Any], why: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        settings.read(keys)
-    assert str(caught.value).startswith(why)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_cluster_that_others_can_reach_needs_users() -> None:
     with pytest.raises(ConfigError, match="needs users"):
         settings.check(settings.read({}))

@@ -111,3 +111,9 @@ async def serving(script: Script, **config: Any) -> AsyncIterator[httpx2.AsyncCl
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
     ):
         yield client
+
+
+async def post(script: Script, path: str, body: object = None, **more: Any) -> httpx2.Response:
+    """The answer of a server of its own to one request, whose body is JSON or ``content``."""
+    async with serving(script) as client:
+        return await client.post(path, json=body, **more)

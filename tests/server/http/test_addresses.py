@@ -61,15 +61,6 @@ async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() ->
     assert "style=" not in response.text
 
 
-async def test_only_the_files_of_pages_need_no_token() -> None:
-    async with serving(Script(), token="secret") as client:
-        statuses = [
-            (await client.get(path)).status_code for path in ("/playground/main.js", "/", "/metrics", "/health")
-        ]
-        told = (await client.get("/", params={"token": "secret"})).status_code
-    assert (statuses, told) == ([200, 401, 401, 401], 200)
-
-
 async def test_a_page_of_an_allowed_origin_can_read_answers_and_no_other_page_can() -> None:
     friend = "http://localhost:3000"
     asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, content-type"}

@@ -5,12 +5,11 @@ import json
 import re
 
 import httpx2
-import msgspec
 import pytest
 
 from lacuna_server.wire.protocol import ServiceError
 
-from .scripted import Script, serving
+from .scripted import Script, post, serving
 
 BEFORE = "def area(radius):\n    return "
 AFTER = "\n\nprint(area(2))\n"
@@ -55,8 +54,7 @@ def events(response: httpx2.Response) -> list[dict]:
 
 async def test_llama_vim() -> None:
     script = Script(fills=("radius ** 2",))
-    async with serving(script) as client:
-        response = await client.post("/infill", json=llama_vim(), headers={"Authorization": "Bearer key"})
+    response = await post(script, "/infill", llama_vim(), headers={"Authorization": "Bearer key"})
     raw = response.text
     # The two patterns of s:fim_on_response, which silently drops an answer that does not match.
     assert re.match(r"\s*{", raw)
@@ -75,24 +73,21 @@ async def test_llama_vim() -> None:
 
 async def test_llama_vim_gets_complete_lines_when_its_time_is_over() -> None:
     script = Script(fills=(LINES,), hold=asyncio.Event())
-    async with serving(script) as client:
-        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=0.001))
+    response = await post(script, "/infill", llama_vim(t_max_predict_ms=0.001))
     assert response.json()["content"] == "radius * radius"
     assert script.tickets[0].cancelled
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 async def test_llama_vim_without_a_limit_of_time_gets_all_lines(limit: int) -> None:
-    async with serving(Script(fills=(LINES,))) as client:
-        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=limit))
+    response = await post(Script(fills=(LINES,)), "/infill", llama_vim(t_max_predict_ms=limit))
     assert response.json()["content"] == LINES
 
 
 async def test_llama_vim_warm_up() -> None:
     script = Script()
     body = llama_vim(input_prefix="", input_suffix="", prompt="", n_predict=0, samplers=[], response_fields=[""])
-    async with serving(script) as client:
-        assert (await client.post("/infill", json=body)).json() == {}
+    assert (await post(script, "/infill", body)).json() == {}
     assert script.asked == []
 
 
@@ -122,30 +117,16 @@ async def test_continue_llama_cpp() -> None:
         "temperature": 0.01,
     }
     script = Script(fills=(LINES + "\n\nmore",))
-    async with serving(script) as client:
-        chunks = events(await client.post("/completion", json=body))
+    chunks = events(await post(script, "/completion", body))
     assert "".join(chunk["content"] for chunk in chunks if chunk["content"]) == LINES
     assert script.asked[0].text == BEFORE + AFTER
 
 
-class ZedChoice(msgspec.Struct):
-    text: str
-    finish_reason: str | None
-
-
-class ZedUsage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-class ZedResponse(msgspec.Struct):
-    id: str
-    object: str
-    created: int
-    model: str
-    choices: list[ZedChoice]
-    usage: ZedUsage
+async def test_llama_cpp_streams_all_answers_and_tells_the_stop_strings_that_they_end_before() -> None:
+    body = {"prompt": "a", "n_cmpl": 2, "stop": [";", "b"], "stream": True}
+    chunks = events(await post(Script(fills=("1; b", "2")), "/completion", body))
+    told = [(chunk["index"], chunk["content"], chunk.get("stop_type"), chunk.get("stopping_word")) for chunk in chunks]
+    assert told == [(0, "1", None, None), (0, "", "word", ";"), (1, "2", None, None), (1, "", "eos", "")]
 
 
 async def test_zed() -> None:
@@ -153,11 +134,10 @@ async def test_zed() -> None:
     stop = ["<|endoftext|>", "<|fim_middle|>"]
     body = {"model": "qwen2.5-coder:3b", "prompt": prompt, "max_tokens": 64, "stop": stop, "environment": None}
     script = Script(fills=("radius ** 2",))
-    async with serving(script) as client:
-        response = await client.post("/v1/completions", json=body)
-    shown = msgspec.json.decode(response.content, type=ZedResponse)
-    assert shown.choices[0].text == "radius ** 2"
-    assert shown.usage == ZedUsage(20, 4, 24)
+    response = await post(script, "/v1/completions", body)
+    shown = response.json()
+    assert shown["choices"][0]["text"] == "radius ** 2"
+    assert shown["usage"] == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}
     assert script.asked[0].text == BEFORE + AFTER
     assert script.asked[0].regions[0].start == len(BEFORE)
 
@@ -172,12 +152,14 @@ async def test_continue_inception_autocomplete() -> None:
         "presence_penalty": 1.5,
         "stop": ["<|endoftext|>", "\n\n", "\n \n"],
         "stream": True,
+        "stream_options": {"include_usage": True},
     }
     script = Script(fills=(LINES + "\n \nmore",))
-    async with serving(script) as client:
-        chunks = events(await client.post("/v1/completions", json=body))
-    assert "".join(chunk["choices"][0]["text"] for chunk in chunks if chunk["choices"]) == LINES
+    *chunks, last = events(await post(script, "/v1/completions", body))
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == LINES
     assert len(chunks) > 2
+    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
+    assert (last["choices"], last["usage"]["total_tokens"]) == ([], 24)
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert script.asked[0].text == BEFORE
 
@@ -206,8 +188,7 @@ ZED_EDIT = (
 async def test_zed_next_edit() -> None:
     body = {"model": "mercury-coder", "messages": [{"role": "user", "content": ZED_EDIT}], "stream": False, "stop": []}
     script = Script(fills=("radius ** 2",))
-    async with serving(script) as client:
-        shown = (await client.post("/v1/edit/completions", json=body)).json()
+    shown = (await post(script, "/v1/edit/completions", body)).json()
     text = shown["choices"][0]["message"]["content"]
     region = text.removeprefix("```\n").removesuffix("\n```")
     assert region == "def area(radius):\n    return radius ** 2"
@@ -220,12 +201,11 @@ async def test_zed_next_edit() -> None:
 async def test_continue_next_edit_streamed() -> None:
     content = [{"type": "text", "text": ZED_EDIT}]
     body = {"model": "mercury-coder", "messages": [{"role": "user", "content": content}], "stream": True}
-    async with serving(Script(fills=("radius ** 2",))) as client:
-        chunks = events(await client.post("/v1/edit/completions", json=body))
+    chunks = events(await post(Script(fills=("radius ** 2",)), "/v1/edit/completions", body))
     said = "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks)
     assert said == "```\ndef area(radius):\n    return radius ** 2\n```"
-    async with serving(Script(fills=("",))) as client:  # there is nothing to edit
-        shown = (await client.post("/v1/edit/completions", json=body | {"stream": False})).json()
+    nothing = Script(fills=("",))  # to edit
+    shown = (await post(nothing, "/v1/edit/completions", body | {"stream": False})).json()
     assert shown["choices"][0]["message"]["content"] == "None"
 
 
@@ -247,8 +227,7 @@ async def test_continue_apply_streamed_and_not_streamed() -> None:
 
 async def test_mercury_diffusing() -> None:
     body = {"model": "mercury", "prompt": BEFORE, "suffix": AFTER, "stream": True, "diffusing": True}
-    async with serving(Script(fills=(LINES,))) as client:
-        chunks = events(await client.post("/v1/fim/completions", json=body))
+    chunks = events(await post(Script(fills=(LINES,)), "/v1/fim/completions", body))
     shown = ""
     for chunk in chunks:
         shown = chunk["choices"][0]["delta"]["content"]  # every chunk replaces the earlier text
@@ -274,9 +253,8 @@ async def test_chat_accepts_the_prompts_of_the_other_endpoints(content: str) -> 
 )
 async def test_a_question_about_marks_is_answered_by_the_model(question: str) -> None:
     script = Script()
-    async with serving(script) as client:
-        body = {"messages": [{"role": "user", "content": question}]}
-        assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
+    body = {"messages": [{"role": "user", "content": question}]}
+    assert (await post(script, "/v1/chat/completions", body)).status_code == 200
     assert script.asked[0].task.messages[-1].content == question
     assert script.tickets[0].submission.document not in ("", script.asked[0].path)
 
@@ -284,8 +262,7 @@ async def test_a_question_about_marks_is_answered_by_the_model(question: str) ->
 async def test_any_other_chat_is_answered_by_the_model() -> None:
     messages = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "What is x?"}]
     script = Script(fills=("x is a name.\nIt has a value.",))
-    async with serving(script) as client:
-        shown = (await client.post("/v1/chat/completions", json={"messages": messages})).json()
+    shown = (await post(script, "/v1/chat/completions", {"messages": messages})).json()
     assert shown["choices"][0]["message"] == {"role": "assistant", "content": "x is a name.\nIt has a value."}
     (asked,) = script.asked
     assert [(one.role, one.content) for one in asked.task.messages] == [("system", "Be brief."), ("user", "What is x?")]
@@ -295,8 +272,7 @@ async def test_any_other_chat_is_answered_by_the_model() -> None:
 async def test_an_answer_to_a_chat_is_streamed() -> None:
     body = {"messages": [{"role": "user", "content": "What is x?"}], "stream": True, "max_tokens": 9000}
     script = Script(fills=("x is a name.\nIt has a value.",))
-    async with serving(script) as client:
-        chunks = events(await client.post("/v1/chat/completions", json=body))
+    chunks = events(await post(script, "/v1/chat/completions", body))
     said = [chunk["choices"][0]["delta"]["content"] for chunk in chunks]
     assert "".join(said) == "x is a name.\nIt has a value."
     assert len([one for one in said if one]) > 1
@@ -304,13 +280,19 @@ async def test_an_answer_to_a_chat_is_streamed() -> None:
     assert script.asked[0].regions[0].max_tokens == 2048
 
 
-async def test_a_chat_that_no_template_has_is_refused_with_a_reason() -> None:
-    async with serving(Script()) as client:
-        for role, text, why in (("narrator", "x", "the role 'narrator'"), ("user", " ", "the last one is empty")):
-            asked = {"messages": [{"role": role, "content": text}]}
-            response = await client.post("/v1/chat/completions", json=asked)
-            assert response.status_code == 400
-            assert why in response.json()["error"]["message"]
+@pytest.mark.parametrize(
+    ("role", "content", "why"),
+    [
+        ("narrator", "x", "the role 'narrator'"),
+        ("user", " ", "the last one is empty"),
+        ("user", [{"type": "image_url", "image_url": {"url": "data:"}}], "messages: a part is 'image_url'"),
+    ],
+)
+async def test_a_chat_that_no_template_has_is_refused_with_a_reason(role: str, content: object, why: str) -> None:
+    asked = {"messages": [{"role": role, "content": content}]}
+    response = await post(Script(), "/v1/chat/completions", asked)
+    assert response.status_code == 400
+    assert why in response.json()["error"]["message"]
 
 
 async def test_a_refusal_has_the_shape_that_the_client_expects() -> None:
@@ -326,7 +308,6 @@ async def test_a_refusal_has_the_shape_that_the_client_expects() -> None:
 
 async def test_a_fault_during_a_stream_is_sent_as_an_event() -> None:
     script = Script(fills=(LINES,), fail=ServiceError("worker_crashed", "the model process ended"))
-    async with serving(script) as client:
-        response = await client.post("/v1/completions", json=MINUET | {"stream": True})
+    response = await post(script, "/v1/completions", MINUET | {"stream": True})
     assert events(response)[-1]["error"]["code"] == "worker_crashed"
     assert "[DONE]" not in response.text

@@ -11,7 +11,7 @@ import pytest
 from lacuna_server.http.endpoint import EventStream
 from lacuna_server.wire.protocol import ServiceError
 
-from .scripted import Script, serving
+from .scripted import Script, post, serving
 
 ASKED = {"prompt": "x = ", "suffix": "\n"}
 
@@ -31,16 +31,14 @@ async def test_a_client_that_disconnects_cancels_its_request(stream: bool, silen
 @pytest.mark.parametrize("count", [1, 2])
 async def test_a_fill_is_streamed_in_pieces_only_without_alternatives(count: int) -> None:
     script = Script(fills=("a\nb\nc", "d"))
-    async with serving(script) as client:
-        told = (await client.post("/v1/completions", json=ASKED | {"stream": True, "n": count})).text
+    told = (await post(script, "/v1/completions", ASKED | {"stream": True, "n": count})).text
     assert ('"text":"a\\nb\\nc"' in told) == (count == 2)
     assert ('"text":"\\nc"' in told) == (count == 1)
 
 
 async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_request() -> None:
     script = Script(refuse=ServiceError("model_failed", "the weights are gone"))
-    async with serving(script) as client:
-        response = await client.post("/v1/completions", json=ASKED)
+    response = await post(script, "/v1/completions", ASKED)
     assert response.status_code == 503
     assert "the weights are gone" in response.json()["error"]["message"]
     assert script.retries == 1
@@ -60,8 +58,7 @@ async def test_a_stop_string_ends_the_work() -> None:
 
 async def test_an_answer_with_a_form_is_not_cut_off_when_its_time_is_over() -> None:
     asked = ASKED | {"t_max_predict_ms": 0.001, "response_format": {"type": "json_object"}}
-    async with serving(Script(fills=('{"a":\n1}',))) as client:
-        (choice,) = (await client.post("/v1/completions", json=asked)).json()["choices"]
+    (choice,) = (await post(Script(fills=('{"a":\n1}',)), "/v1/completions", asked)).json()["choices"]
     assert choice["text"] == '{"a":\n1}'
 
 
@@ -150,8 +147,7 @@ async def test_unusual_fields_of_existing_clients_are_accepted(path: str) -> Non
     ],
 )
 async def test_a_meaningless_body_is_refused_in_one_line(content: bytes, why: str) -> None:
-    async with serving(Script()) as client:
-        response = await client.post("/v1/completions", content=content)
+    response = await post(Script(), "/v1/completions", content=content)
     assert response.status_code == 400
     error = response.json()["error"]
     message = error["message"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from tests.server.live_service import infill, live, opened, talk
+from tests.server.live_service import fill, infill, live, opened, talk
 from tests.server.strangers import Crowd, crowded, type_on
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
@@ -25,7 +25,7 @@ from lacuna_server.service.connections import PRESENT, Bodies, Connections
 from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
-from lacuna_server.wire.protocol import Error, Hello, Open, Result, ServiceError
+from lacuna_server.wire.protocol import Error, Hello, Open, ServiceError
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -35,6 +35,10 @@ TIMEOUT_S = 30
 async def connected(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     host, port = address.split(":")
     return await asyncio.open_connection(host, int(port))
+
+
+async def own_client(address: str, **options: Any) -> Client:
+    return await Client.connect(Address(f"http://{address}", TOKEN), **options)
 
 
 async def is_closed(reader: asyncio.StreamReader) -> bool:
@@ -48,34 +52,18 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
 async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "most_connections", lambda: 4)
     async with live(token_of_start=TOKEN) as (_, address), AsyncExitStack() as stack:
-        own = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
+        own = [await stack.enter_async_context(await own_client(address))]
         strangers = [await connected(address) for _ in range(12)]
         for reader, _ in strangers[:9]:
             assert await is_closed(reader)
-        second = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
-        for client in (own, second):
-            client.open(Open("a", "text", 1))
-            request = infill("1", "a")
-            answers = [answer async for answer in client.infill(request)]
-            assert isinstance(answers[-1], Result)
-        for _, writer in strangers:
-            writer.close()
-
-
-async def test_where_all_connections_are_own_ones_a_strangers_makes_room_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(app, "most_connections", lambda: 2)
-    async with live(token_of_start=TOKEN) as (_, address), AsyncExitStack() as stack:
-        own = [
-            await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN))) for _ in range(2)
-        ]
-        for _ in range(3):
-            reader, writer = await connected(address)
+        own += [await stack.enter_async_context(await own_client(address)) for _ in range(3)]
+        strangers.append(await connected(address))  # all others are own ones: this one makes room itself
+        for reader, writer in strangers:
             assert await is_closed(reader)
             writer.close()
         for client in own:
-            assert (await client.status()).sessions == 2
+            client.open(Open("a", "text", 1))
+            await fill(client)
 
 
 async def test_of_a_stranger_little_is_read_at_once() -> None:
@@ -109,7 +97,7 @@ async def test_sessions_of_strangers_leave_room_for_those_with_the_token() -> No
         await refused.send(Hello())
         assert (await refused.receive(Error)).code == "overloaded"
         for _ in range(2):
-            own = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
+            own = await stack.enter_async_context(await own_client(address))
         assert (await own.status()).sessions == 16
 
 
@@ -141,11 +129,9 @@ async def small() -> AsyncIterator[tuple[Service, str]]:
 
 async def is_served(address: str, **options: Any) -> None:
     """Check that this user's own client gets a fill while other clients are greedy."""
-    async with await Client.connect(Address(f"http://{address}", TOKEN), **options) as client:
+    async with await own_client(address, **options) as client:
         client.open(Open("own", PIECE, 1))
-        request = infill("1", "own")
-        answers = [answer async for answer in client.infill(request)]
-        assert isinstance(answers[-1], Result)
+        await fill(client, "own")
 
 
 async def test_the_memory_for_documents_is_bounded() -> None:

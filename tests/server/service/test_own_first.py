@@ -3,18 +3,18 @@
 import asyncio
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from selectors import EVENT_READ
 
 import pytest
 from tests.server.conftest import Serve
+from tests.server.live_service import fill
 
-from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.service.own_first import BURST_S, PRESENT_S, READING_BURST_S, READING_SHARE, SHARE, OwnFirst, Turns
-from lacuna_server.wire.protocol import Infill, Open, Result
+from lacuna_server.wire.protocol import Open
 
 NUM_STRANGERS = 50
 
@@ -34,22 +34,21 @@ class Ends:
         self._stack = stack
         self.far: dict[int, socket.socket] = {}
 
-    def add(self) -> int:
+    def add(self, note: Callable[[int], None] = lambda descriptor: None) -> int:
+        """Connect a pair whose far end has sent something; ``note`` says whose it is."""
         near, far = socket.socketpair()
-        self._stack.enter_context(near)
-        self.far[near.fileno()] = self._stack.enter_context(far)
-        self._selector.register(near.fileno(), EVENT_READ)
-        return near.fileno()
+        descriptor = self._stack.enter_context(near).fileno()
+        self.far[descriptor] = self._stack.enter_context(far)
+        self._selector.register(descriptor, EVENT_READ)
+        note(descriptor)
+        far.send(b"x")
+        return descriptor
 
     def stranger(self) -> int:
-        self._selector.set_apart(descriptor := self.add())
-        self.far[descriptor].send(b"x")
-        return descriptor
+        return self.add(self._selector.set_apart)
 
     def own(self) -> int:
-        self._selector.prefer(descriptor := self.add())
-        self.far[descriptor].send(b"x")
-        return descriptor
+        return self.add(self._selector.prefer)
 
 
 @pytest.fixture
@@ -77,7 +76,6 @@ def ready(selector: OwnFirst, timeout: float = 1.0) -> list[int]:
 def test_a_turn_has_all_own_descriptors_and_one_of_strangers(selector: OwnFirst, ends: Ends) -> None:
     strangers = [ends.stranger() for _ in range(NUM_STRANGERS)]
     own = [ends.own(), ends.own(), ends.add()]
-    ends.far[own[2]].send(b"x")
     turns = [ready(selector) for _ in range(2 * NUM_STRANGERS)]
     assert all(set(own) <= set(turn) and len(turn) == len(own) + 1 for turn in turns)
     served = [(set(turn) - set(own)).pop() for turn in turns]
@@ -192,8 +190,7 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
         async with await Client.connect(where) as client:
             assert client.reads_workspaces
             client.open(Open("a", "text", 1))
-            answers = [one async for one in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))]
-            assert isinstance(answers[-1], Result)
+            await fill(client)
         path.unlink(missing_ok=True)
 
 

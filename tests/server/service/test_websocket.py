@@ -24,7 +24,6 @@ from lacuna_server.wire.protocol import (
     GetStatus,
     Goodbye,
     Hello,
-    Open,
     Progress,
     Result,
     Status,
@@ -236,6 +235,8 @@ async def test_limits_are_typed_errors() -> None:
         assert await refusal(talking) == ("too_large", "1", "a")
         await talking.send(infill("5", "a", version=7))
         assert await refusal(talking) == ("wrong_version", "5", "a")
+        await talking.send(opened("a", "x" * 101, 2), Change("a", 3, ()))  # a refused opening closes the document
+        assert [await refusal(talking) for _ in range(2)] == [("too_large", "", "a"), ("unknown_document", "", "a")]
 
 
 @pytest.mark.parametrize(("name", "value"), [("max_tokens", 2**64), ("start", 2**63), ("end", -(2**63) - 1)])
@@ -262,14 +263,6 @@ async def test_an_unreadable_change_is_refused_and_closes_the_document(front: Fr
         )
         assert await refusal(talking) == ("bad_message", "", "a")
         await talking.send(Change("a", 3, ()))
-        assert await refusal(talking) == ("unknown_document", "", "a")
-
-
-async def test_a_refused_opening_closes_the_document() -> None:
-    async with live(max_document_bytes=100) as (_, address), talk(address) as (talking, _):
-        await talking.send(Open("a", "old text here", 1), Open("a", "x" * 200, 2))
-        assert await refusal(talking) == ("too_large", "", "a")
-        await talking.send(Change("a", 3, (Edit(0, 3, "NEW"),)))
         assert await refusal(talking) == ("unknown_document", "", "a")
 
 

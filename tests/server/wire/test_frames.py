@@ -4,9 +4,7 @@ import io
 import pytest
 
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import (
-    Stop,
-)
+from lacuna_server.wire.frames import Stop
 
 
 @pytest.mark.parametrize("kept", [0, 2, 4, 7])

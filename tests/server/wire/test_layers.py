@@ -57,22 +57,6 @@ def test_a_token_in_a_file_that_others_can_read_is_a_problem(own: Path, mode: in
     assert not problems(layers.read(None))
 
 
-def test_environment_over_project_over_user_over_default(
-    own: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own.write_text('model = "mine"\nmax_tokens = 1\nthreads = 1\n')
-    (project / "lacuna.toml").write_text('model = "qwen2.5-coder-0.5b"\nmax_tokens = 2\n')
-    monkeypatch.setenv(models.MODEL_VARIABLE, "named")
-    found = layers.read(project)
-    held = layers.effective(found)
-    assert held["model"] == ("named", "LACUNA_MODEL")
-    assert held["max_tokens"] == (2, str(project / "lacuna.toml"))
-    assert held["threads"] == (1, str(own))
-    assert held["max_lines"] == (12, "default")
-    assert layers.model(found) == models.Choice("named", "LACUNA_MODEL names it")
-    assert layers.settings([*found, SettingsLayer("the editor", {"max_tokens": 3})]).max_tokens == 3
-
-
 def test_a_project_file_is_found_up_to_the_root_and_not_beyond(own: Path, project: Path) -> None:
     deep = project / "src" / "deep"
     (project.parent / "lacuna.toml").write_text("max_lines = 1\n")

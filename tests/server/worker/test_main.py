@@ -84,17 +84,6 @@ def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest
     assert steps_of(said).count(1) > 3
 
 
-def test_a_stopped_request_takes_no_further_step() -> None:
-    def stop_at_the_second_step(pipe: Pipe, message: FromWorker) -> None:
-        if isinstance(message, Stepped) and message.id == 1 and steps_of(pipe.said).count(1) == 2:
-            pipe.put(Stop(1))
-
-    said = Pipe(start(1, steps=1000), start(2, steps=5), on=stop_at_the_second_step).run(endings=2)
-    assert steps_of(said).count(1) == 2
-    assert [message.steps for message in said if isinstance(message, Stopped)] == [2]
-    assert [message.id for message in said if isinstance(message, Done)] == [2]
-
-
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [

@@ -45,19 +45,15 @@ NESTERS = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running() -> AsyncIterator[Noted]:
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "server" / "scripted")])
-    model = Noted(ServerConfig(engine="tiny_engine:load", model="tiny", threads=1, device="cpu", cache_bytes=1))
-    model.start()
-    try:
-        await model.until(lambda one: one.count(Ready))
-        yield model
-    finally:
-        await model.stop()
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests" / "server" / "scripted")]))
+        model = Noted(ServerConfig(engine="tiny_engine:load", model="tiny", threads=1, device="cpu", cache_bytes=1))
+        model.start()
+        try:
+            await model.until(lambda one: one.count(Ready))
+            yield model
+        finally:
+            await model.stop()
 
 
 async def ended(model: Noted, id: int) -> Done:

@@ -30,12 +30,8 @@ _START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
 _MERGE_START, _MERGE_MIDDLE, _MERGE_END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
 _FIM = re.compile(r"<\|fim_(prefix|suffix|middle)\|>\n?")
 # Zeta 2 and 2.1 on Seed-Coder: the suffix first, then files, the last of which has the region between its markers.
-_SEED_SUFFIX, _SEED_PREFIX, _SEED_MIDDLE, _SEED_FILE = (
-    "<[fim-suffix]>",
-    "<[fim-prefix]>",
-    "<[fim-middle]>",
-    "<filename>",
-)
+_SEED_SUFFIX, _SEED_PREFIX = "<[fim-suffix]>", "<[fim-prefix]>"
+_SEED_MIDDLE, _SEED_FILE = "<[fim-middle]>", "<filename>"
 _MARKER = re.compile(r"<\|marker_\d+\|>")
 _RANGE = re.compile(r":\d+:\d+$")
 _HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)

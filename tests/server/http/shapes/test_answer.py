@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 from tests.server.http.scripted import snapshots
 
 from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
-from lacuna_server.http.shapes import llama
 from lacuna_server.http.shapes.answer import Answer, Exchange, cut, final_lines
 from lacuna_server.http.shapes.openai import TextRequest, completion
 
@@ -56,49 +55,3 @@ def test_the_finish_reason_tells_why_a_fill_ended() -> None:
     assert Answer.of(question, InfillResult("ok", ("a",), full)).finish == "length"
     assert Answer.of(question, InfillResult("ok", ("a!b",), full)).finish == "stop"
     assert Answer.of(question, InfillResult("deadline", ("a",), short)).finish == "length"
-
-
-ANSWER = Answer(
-    ("one\ntwo", "other"), "stop", FillStats(tokens=4, context_tokens=20, cached_tokens=15, ms=50, encode_ms=10)
-)
-
-
-def test_a_stream_sends_the_first_fill_in_pieces_and_the_others_at_once() -> None:
-    asked = exchange()
-    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)]
-    chunks += asked.last(ANSWER)
-    told = [(choice.index, choice.text, choice.finish_reason) for chunk in chunks for choice in chunk.choices]
-    assert told == [(0, "one", None), (0, "\ntwo", "stop"), (1, "other", "stop")]
-    assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
-
-
-def test_the_usage_is_the_last_chunk_if_it_is_requested() -> None:
-    *chunks, last = exchange(stream_options={"include_usage": True}).last(ANSWER)
-    assert all(chunk.usage is None for chunk in chunks)
-    assert (last.choices, last.usage.total_tokens) == ([], 24)
-
-
-def reply(**fields: object) -> object:
-    body = msgspec.convert({"input_prefix": "a", "input_suffix": "b", **fields}, llama.Infill)
-    return msgspec.to_builtins(llama.infill(body, "model").reply(ANSWER))
-
-
-def test_the_path_of_a_response_field_is_its_key_in_the_answer() -> None:
-    found = reply(response_fields=["content", "timings/predicted_n", "timings", "no/such", "content/deeper"])
-    assert set(found) == {"content", "timings/predicted_n", "timings"}
-    assert found["timings/predicted_n"] == found["timings"]["predicted_n"] == 4
-    assert reply(response_fields=[]) == reply()
-
-
-def test_a_stream_has_all_answers() -> None:
-    body = msgspec.convert({"prompt": "a", "n_cmpl": 2, "stream": True}, llama.Completion)
-    chunks = list(llama.completion(body, "model").last(ANSWER))
-    told = [(chunk.index, chunk.content, chunk.stop) for chunk in chunks]
-    assert told == [(0, "one\ntwo", False), (0, "", True), (1, "other", False), (1, "", True)]
-
-
-def test_the_answer_tells_the_stop_string_that_it_ends_before() -> None:
-    body = msgspec.convert({"prompt": "a", "stop": [";", "b"]}, llama.Completion)
-    asked = llama.completion(body, "model")
-    whole = msgspec.to_builtins(asked.reply(Answer.of(asked.question, InfillResult("ok", ("1; b",), FillStats()))))
-    assert (whole["content"], whole["stop_type"], whole["stopping_word"]) == ("1", "word", ";")

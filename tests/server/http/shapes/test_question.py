@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.server.http.scripted import Script, serving
+from tests.server.http.scripted import Script, post, serving
 
 from lacuna_server.http.endpoint import Shape
 from lacuna_server.http.shapes.question import REFUSED, Asked, Prompt
@@ -144,10 +144,8 @@ async def test_an_answer_that_lacks_its_form_is_no_whole_one() -> None:
 
 async def test_an_answer_with_a_form_is_streamed_at_its_end() -> None:
     text = '{\n"name": "x"\n}'
-    async with serving(Script(fills=(text,))) as client:
-        response = await client.post(
-            "/v1/completions", json=BODIES["completions"] | {"json_schema": {}, "stream": True}
-        )
+    body = BODIES["completions"] | {"json_schema": {}, "stream": True}
+    response = await post(Script(fills=(text,)), "/v1/completions", body)
     events = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
     assert [event["choices"][0]["text"] for event in events] == [text]
 

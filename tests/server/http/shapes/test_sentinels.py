@@ -25,21 +25,25 @@ def test_the_sentinels_of_every_model_family_are_parsed(prompt: str) -> None:
     assert is_prompt(prompt)
 
 
-def test_sentinels_are_plain_text_if_there_is_a_suffix() -> None:
-    prompt = "<fim_prefix>A<fim_suffix>B<fim_middle>"
-    assert parse(prompt, "after") == Prompt(prompt, "after")
-    assert parse("A", "<|endoftext|>") == Prompt("A")
+PAIR = "<fim_prefix>A<fim_suffix>B<fim_middle>"
+CODEGEEX = (
+    "<|user|>\n###PATH:src/shop.py\n###LANGUAGE:python\n###MODE:BLOCK\n"
+    "<|code_suffix|>B<|code_prefix|>A<|code_middle|><|assistant|>\n"
+)
 
 
 @pytest.mark.parametrize(
     ("prompt", "suffix", "expected"),
     [
-        ("<fim_prefix>A<fim_suffix>B<fim_middle>", "", Prompt("A", "B")),
+        (PAIR, "after", Prompt(PAIR, "after")),
+        ("A", "<|endoftext|>", Prompt("A")),
+        (PAIR, "", Prompt("A", "B")),
         ("<|fim_prefix|>A", "B", Prompt("A", "B")),
         ("<|file_sep|>src/a.py\n<|fim_prefix|>", "<|endoftext|>", Prompt("", "", "src/a.py")),
+        (CODEGEEX, None, Prompt("A", "B", "src/shop.py")),
     ],
 )
-def test_what_continue_writes_for_mercury_is_parsed(prompt: str, suffix: str, expected: Prompt) -> None:
+def test_a_suffix_and_what_continue_and_codegeex_write(prompt: str, suffix: str | None, expected: Prompt) -> None:
     assert parse(prompt, suffix) == expected
 
 
@@ -57,20 +61,3 @@ def test_a_path_of_a_repository_may_have_any_characters(path: str) -> None:
     gap = "<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>"
     assert parse(open_file + gap) == Prompt("A", "B", path, (Snippet("lib/x.ts", "X = 1\n", reason="prompt"),))
     assert parse(other_file + gap) == Prompt("A", "B", "lib/x.ts", (Snippet(path, "X = 1\n", reason="prompt"),))
-
-
-def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
-    prompt = (
-        "<|repo_name|>shop\n<|file_sep|>src/prices.py\nTAX = 0.2\n<|file_sep|>src/shop.py\n"
-        "<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>"
-    )
-    snippet = Snippet("src/prices.py", "TAX = 0.2\n", reason="prompt")
-    assert parse(prompt) == Prompt("A", "B", "src/shop.py", (snippet,))
-
-
-def test_the_path_is_read_from_the_header_of_codegeex() -> None:
-    prompt = (
-        "<|user|>\n###PATH:src/shop.py\n###LANGUAGE:python\n###MODE:BLOCK\n"
-        "<|code_suffix|>B<|code_prefix|>A<|code_middle|><|assistant|>\n"
-    )
-    assert parse(prompt) == Prompt("A", "B", "src/shop.py")

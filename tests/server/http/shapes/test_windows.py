@@ -78,16 +78,21 @@ def test_what_the_client_has_written_itself_stays(begun: str) -> None:
     assert text(run.reply(run.ready)) == "keep(new_name)"
 
 
-def test_the_model_writes_behind_what_the_client_has_written() -> None:
-    prompt = "<|file_sep|>current/a.py\na = 1<|cursor|>\nb = 2\n<|file_sep|>updated/a.py\na = 1\n"
+BEGUN = "<|file_sep|>current/a.py\na = 1<|cursor|>\nb = 2\n<|file_sep|>updated/a.py\na = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fill", "answer"),
+    [
+        (BEGUN, "more()\n", "more()\nb = 2"),  # behind what the client has written
+        (MARKED.replace("old_name)", "another)"), "", "<|marker_1|><|marker_1|>"),  # it says that nothing changes
+    ],
+    ids=["begun", "markers"],
+)
+def test_where_nothing_follows_the_model_writes_at_the_cursor(prompt: str, fill: str, answer: str) -> None:
     run = exchange(prompt)
     assert run.ready is None
-    assert text(run.reply(Answer(("more()\n",)))) == "more()\nb = 2"
-
-
-def test_an_empty_fill_of_a_region_with_markers_is_the_same_marker_twice() -> None:
-    run = exchange(MARKED.replace("old_name)", "another)"))
-    assert text(run.reply(Answer(("",)))) == "<|marker_1|><|marker_1|>"
+    assert text(run.reply(Answer((fill,)))) == answer
 
 
 @pytest.mark.parametrize(
