@@ -60,7 +60,8 @@ def own_files(*, loopback: bool) -> Iterator[None]:
     """Give a cluster of this machine files of its own in a folder of this user alone: Ray's token, and HAProxy's files.
 
     With ``loopback``, Ray listens there only. Ray reads these variables when it is imported; those that are set go
-    before ours. At the end HAProxy is ended, which Ray leaves running where its nodes end quickly.
+    before ours. At the end HAProxy is ended, which Ray leaves running where its nodes end quickly (a program of the
+    user's own, which we cannot take away before, may be started by Ray once more).
     """
     with tempfile.TemporaryDirectory(prefix="lacuna-cluster-", dir="/tmp") as folder:
         os.environ |= ray_files(Path(folder), loopback=loopback) | haproxy_files(Path(folder)) | os.environ
@@ -125,7 +126,7 @@ def end_haproxy(config: str) -> None:
     began = time.monotonic()
     while (waited_s := time.monotonic() - began) < MAX_HAPROXY_S and (found := list(_with_argument(config))):
         for process in found:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):  # it has ended since, or is another user's
                 os.kill(process, signal.SIGKILL if waited_s > PATIENCE_S else signal.SIGTERM)
         time.sleep(0.1)
 
@@ -133,7 +134,8 @@ def end_haproxy(config: str) -> None:
 def _with_argument(word: str) -> Iterator[int]:
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended since
-            if os.fsencode(word) in (process / "cmdline").read_bytes().split(b"\0"):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if os.fsencode(word) in words and any(b"haproxy" in os.path.basename(one) for one in words[:2]):
                 yield int(process.name)
 
 

@@ -179,7 +179,10 @@ class _Run:
         return Response(msgspec.json.encode(reply), media_type="application/json")
 
     async def _answer(self, exchange: Exchange) -> Answer:
-        *_, last = [step async for step in self._steps(exchange)]
+        last: Snapshot | Answer | None = None  # only one: a step has the text of all before it
+        async with aclosing(self._steps(exchange)) as steps:
+            async for step in steps:
+                last = step
         assert isinstance(last, Answer)
         return last
 

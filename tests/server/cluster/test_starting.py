@@ -20,18 +20,22 @@ def test_haproxy_of_this_folder_is_ended_and_no_other_one(tmp_path: Path, monkey
     monkeypatch.setattr(starting, "PATIENCE_S", 0.5)
     deaf = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"
     pipe = subprocess.PIPE
-    configs = [str(tmp_path / folder / "haproxy.cfg") for folder in "aab"]
-    ours, stubborn, other = (
-        subprocess.Popen([sys.executable, "-c", program, "-f", config], stdout=pipe)
-        for program, config in zip((SLEEP, deaf, SLEEP), configs, strict=True)
+    configs = [str(tmp_path / folder / "haproxy.cfg") for folder in "aaba"]
+    names = ["haproxy1", "haproxy2", "haproxy3", "editor"]
+    for name, program in zip(names, (SLEEP, deaf, SLEEP, SLEEP), strict=True):
+        (tmp_path / name).write_text(program)
+    ours, stubborn, other, editor = (
+        subprocess.Popen([sys.executable, str(tmp_path / name), "-f", config], stdout=pipe)
+        for name, config in zip(names, configs, strict=True)
     )
     try:
         assert stubborn.stdout is not None
         stubborn.stdout.readline()
         starting.end_haproxy(configs[0])
         assert (ours.wait(10), stubborn.wait(10), other.poll()) == (-signal.SIGTERM, -signal.SIGKILL, None)
+        assert editor.poll() is None
     finally:
-        for ended in (ours, stubborn, other):
+        for ended in (ours, stubborn, other, editor):
             ended.kill()
             ended.communicate()
 
