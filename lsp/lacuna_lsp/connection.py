@@ -241,14 +241,10 @@ class ServiceConnection:
             asked, results = message, list[Result]()
             folder = "" if snippets or self._client.reads_workspaces else self._session.workspace(now.path)
             if folder:  # the engine does not read it
-                text, at = now.text.decode(), regions[0].start
-                chosen = await self._workspaces.choose(
-                    folder, now.path, now.language, text, at, diagnostics, signatures
-                )
+                chosen = await self._workspaces.choose(folder, now, regions[0].start, diagnostics, signatures)
                 asked = msgspec.structs.replace(self._as_of(now, message), snippets=chosen, signatures=())
-            answers = self._client.infill(asked)
             try:
-                async with aclosing(answers):
+                async with aclosing(self._client.infill(asked)) as answers:
                     async for answer in answers:
                         if isinstance(answer, Result):
                             results.append(answer)
@@ -351,18 +347,23 @@ class ClientWorkspaces:
     async def choose(
         self,
         folder: str,
-        path: str,
-        language: str,
-        text: str,
+        document: ClientDocument,
         at: int,
         diagnostics: Sequence[Diagnostic],
-        signatures: Sequence[Snippet] = (),
+        signatures: Sequence[Snippet],
     ) -> tuple[Snippet, ...]:
-        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read."""
+        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read.
+
+        No other thread changes the document meanwhile.
+        """
 
         def chosen() -> tuple[Snippet, ...]:
-            return self._chooser(folder).choose(
-                *(text, at, path, language),
+            from lacuna_model.snippets.chooser import SnippetChooser  # takes a while, and few engines are remote
+
+            if folder not in self._choosers:
+                self._choosers[folder] = SnippetChooser(Path(folder))
+            return self._choosers[folder].choose(
+                *(document.text.decode(), at, document.path, document.language),
                 diagnostics=diagnostics,
                 signatures=signatures,
                 tokenizer=self._pieces,
@@ -375,13 +376,6 @@ class ClientWorkspaces:
         """Stops the reading, without waiting for it."""
         self._working.submit(self._close)
         self._working.shutdown(wait=False)
-
-    def _chooser(self, folder: str) -> "SnippetChooser":
-        from lacuna_model.snippets.chooser import SnippetChooser  # takes a while, and few engines are remote
-
-        if folder not in self._choosers:
-            self._choosers[folder] = SnippetChooser(Path(folder))
-        return self._choosers[folder]
 
     def _close(self) -> None:
         for chooser in self._choosers.values():

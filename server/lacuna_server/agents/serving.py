@@ -12,6 +12,7 @@ from inspect import signature
 from typing import Any
 
 import anyio
+import msgspec
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
@@ -55,7 +56,7 @@ def _in_thread(call: Callable[..., Outcome], worker: ThreadPoolExecutor) -> Call
             outcome = await asyncio.get_running_loop().run_in_executor(worker, partial(call, *given, **named))
         except (LacunaError, OSError) as error:
             raise ToolError(str(error)) from error
-        return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
+        return msgspec.structs.asdict(outcome)
 
     run.__signature__ = signature(call).replace(return_annotation=dict[str, Any])  # type: ignore[attr-defined]
     return run
