@@ -14,6 +14,7 @@ from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.document import ClientDocument, narrowed
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import (
+    ChooseSnippets,
     DecodeOptions,
     Diagnostic,
     FillGaps,
@@ -50,7 +51,7 @@ log = logging.getLogger(__name__)
 POLL_S, LONGEST_POLL_S = 0.05, 30.0
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
-BUDGET = WindowOptions().snippets  # tokens, of an engine that cannot read the client's folders
+BUDGET = WindowOptions().snippets  # tokens, of parts of other files
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
@@ -259,6 +260,14 @@ class ServiceConnection:
             return _legible(results[0].result, now)
 
         return filled()
+
+    async def snippets(self, document: ClientDocument, at: int) -> tuple[Sequence[Snippet], str]:
+        """Returns the parts of other files that a fill at an offset (bytes) would read, and why there are none."""
+        folder = "" if self._client.reads_workspaces else self._session.workspace(document.path)
+        if folder:
+            return await self._workspaces.choose(folder, document.snapshot(), at, (), ()), ""
+        result = await self.infill(document, [Region(at, at)], task=ChooseSnippets(BUDGET))
+        return result.snippets, result.message
 
     def _as_of(self, asked: ClientDocument, message: Infill) -> Infill:
         """Returns a request for the text of a document as it was asked about, also after edits since then.
