@@ -161,22 +161,6 @@ async def test_a_suggestion_is_reused_while_the_user_types_it_and_not_shown_agai
     assert await editor.suggest(invoked=True) != []
 
 
-async def test_a_suggestion_that_the_user_left_half_way_is_not_shown_again(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["wrong()"])
-    await editor.begin()
-    assert await editor.suggest() == ["wrong()"]
-    editor.type("wr")
-    assert await editor.suggest() == ["ong()"]
-    daemon.plan(fills=["ap()"])
-    editor.type("x")
-    assert await editor.suggest() == ["ap()"]
-    editor.delete(1)
-    assert await editor.suggest() == []
-    editor.delete(2)
-    assert await editor.suggest() == []
-    assert len(daemon.requests) == 2
-
-
 async def test_a_newer_request_stops_the_older_one(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["late"], steps=200, pause=0.02)
     await editor.begin()

@@ -75,13 +75,6 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
     assert editor.messages[0].endswith(f"nothing was edited, {tmp_path / 'b.py'} has changed meanwhile")
 
 
-async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["Adds two numbers."])
-    await editor.begin("def add(a, b):\n    return a + b\n")
-    await editor.do("refactor", recipe="docstrings")
-    assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
-
-
 async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(editor: Editor, tmp_path: Path) -> None:
     project(tmp_path)
     (tmp_path / "empty.py").touch()

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from .editor import connected, started
 from .service import Daemon
@@ -49,20 +51,6 @@ async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(dae
     assert not socket.exists()
 
 
-async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(
-    websocket_url: str,
-) -> None:
-    parts = urlsplit(websocket_url)
-    assert len(parse_qs(parts.query)["token"][0]) >= 32
-    with pytest.raises(InvalidStatus) as refused:
-        await connect(f"ws://{parts.netloc}/")
-    assert refused.value.response.status_code == 401
-    await (await connect(websocket_url)).close()
-    with pytest.raises(InvalidStatus):
-        await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
-    await (await connect(websocket_url, origin="https://editor.example")).close()  # type: ignore[arg-type]
-
-
 async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:
@@ -88,18 +76,27 @@ def listening(daemon: Daemon, **variables: str) -> Iterator[str]:
         process.terminate()
 
 
-@pytest.fixture
-def websocket_url(daemon: Daemon) -> Iterator[str]:
+async def refuses(url: str, **how: Any) -> int:
+    """Whether a connection is refused, and with which status."""
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(url, **how)
+    return refused.value.response.status_code
+
+
+async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(daemon: Daemon) -> None:
     with listening(daemon) as url:
-        yield url
+        parts = urlsplit(url)
+        assert len(parse_qs(parts.query)["token"][0]) >= 32
+        assert await refuses(f"ws://{parts.netloc}/") == 401
+        await (await connect(url)).close()
+        assert await refuses(url, origin="https://evil.example") == 403
+        await (await connect(url, origin=Origin("https://editor.example"))).close()
 
 
 async def test_a_websocket_client_needs_the_token_of_the_server(daemon: Daemon) -> None:
     with listening(daemon, LACUNA_LSP_TOKEN="s3cret") as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            with pytest.raises(InvalidStatus) as refused:
-                await connect(url, additional_headers=headers)
-            assert refused.value.response.status_code == 401
+            assert await refuses(url, additional_headers=headers) == 401
         right = {"Authorization": "Bearer s3cret"}
         for connection in (connect(url, additional_headers=right), connect(f"{url}/?token=s3cret")):
             await (await connection).close()
