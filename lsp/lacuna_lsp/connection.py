@@ -31,17 +31,7 @@ from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import (
-    Edit,
-    FeedbackKind,
-    Infill,
-    ModelState,
-    Open,
-    Result,
-    ServiceError,
-    Status,
-    Step,
-)
+from lacuna_server.wire.protocol import Edit, FeedbackKind, Infill, ModelState, Open, Result, ServiceError, Status, Step
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser

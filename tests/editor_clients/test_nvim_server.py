@@ -57,9 +57,7 @@ async def test_an_unreachable_engine_is_reported(daemon: Daemon, tmp_path: Path)
 
 
 async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_daemon: Daemon, tmp_path: Path) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
+    own_daemon.restart(hold=True)
     # With an explicit address, the server does not start another engine when this one ends.
     engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
     async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:

@@ -14,9 +14,7 @@ AT_ONCE = {"debounce": False}
 
 
 async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command_waits(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
+    own_daemon.restart(hold=True)
     async with started(own_daemon) as editor:
         await editor.begin("value = <<fill>>¦\n", ready=False)
         assert await editor.suggest() == []
@@ -42,9 +40,7 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
 
 
 async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
+    own_daemon.restart(hold=True)
     async with started(own_daemon) as editor:
         await editor.begin("def area(r¦):\n    return 3 * r\n", ready=False)
         editor.type(", pi")
@@ -62,9 +58,7 @@ def heard(editor: Editor, message: str) -> bool:
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(damaged=True)
-    own_daemon.start()
+    own_daemon.restart(damaged=True)
     async with started(own_daemon) as editor:
         await editor.begin("value = ¦\n", ready=False)
         await until(lambda: editor.messages)

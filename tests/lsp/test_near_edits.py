@@ -90,9 +90,7 @@ async def test_an_accepted_edit_is_a_change_that_the_model_reads(editor: Editor,
 
 async def test_a_model_for_next_edits_gets_the_window_it_has_learned(own_daemon: Daemon) -> None:
     lines = TEXT.replace("¦", "").replace("(r)", "(r, scale)").splitlines(keepends=True)
-    own_daemon.kill()
-    own_daemon.plan(follows_edits=True)
-    own_daemon.start()
+    own_daemon.restart(follows_edits=True)
     for row in (14, 3):
         first = max(row - 10, 0)
         window = "".join(lines[first : first + 21])
