@@ -175,6 +175,12 @@ class Editor:
         """The messages that the server has shown."""
         return [message.message for message in self.client.messages]
 
+    @property
+    def annotations(self) -> list[types.ChangeAnnotation]:
+        """Those of the only edit that was applied."""
+        (applied,) = self.applied
+        return list((applied.edit.change_annotations or {}).values())
+
     def edited(self) -> str:
         """The text after the last applied edit, which must be for the current version of this document."""
         changes = self.applied[-1].edit.document_changes

@@ -13,8 +13,6 @@ from pygls.exceptions import JsonRpcException
 from .editor import Editor, started, until
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 async def ask(editor: Editor, method: str, params: object) -> Any:
     """Send a request that the types of the client would not allow."""
@@ -44,7 +42,7 @@ def inline(editor: Editor, line: int, character: int, **document: object) -> dic
 
 
 async def test_a_request_for_an_unknown_document_is_refused(editor: Editor) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     editor.uri = "file:///work/nowhere.py"
     editor.type("a change of what is not open")
     error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 0))
@@ -78,7 +76,7 @@ async def test_a_malformed_request_is_answered(editor: Editor) -> None:
 
 
 async def test_a_file_of_five_megabytes_gets_no_suggestions(editor: Editor) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     editor.open("x = 'ä😀'\n" * 400_000 + "value = ¦\n", "big.py")
     assert len(editor.text.encode()) > 5_000_000
     assert await editor.suggest() == []
@@ -102,7 +100,7 @@ async def test_invalid_surrogates_in_a_document_are_accepted(editor: Editor, dae
 
 @pytest.mark.parametrize("argument", [None, {"request": "", "candidate": 2**64}])
 async def test_malformed_feedback_is_refused(editor: Editor, argument: object) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     refused = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [argument]})
     assert refused.code == types.ErrorCodes.InvalidParams
     editor.open("value = ¦\n")

@@ -29,10 +29,7 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     assert answer["status"] == "applied"
     assert editor.edited() == TEXT.replace("1", "10")
     assert [seen[0].title for seen in editor.progress] == ["Edit: count"]
-    (applied,) = editor.applied
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert [one.needs_confirmation for one in annotations.values()] == [True]
+    assert [one.needs_confirmation for one in editor.annotations] == [True]
     (region,) = daemon.requests[0]["regions"]
     assert (region["start"], region["end"]) == (9, 19)
     assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "count"}
@@ -44,11 +41,8 @@ async def test_the_preview_says_what_to_look_at(editor: Editor, daemon: Daemon) 
     await editor.begin(TEXT)
     answer = await editor.command("lacuna.edit", asked(editor))
     assert (answer["status"], answer["message"]) == ("applied", why)
-    (applied,) = editor.applied
-    assert applied.label == f"Edit: count ({why})"
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert [one.label for one in annotations.values()] == [f"count (look at this: {why})"]
+    assert editor.applied[0].label == f"Edit: count ({why})"
+    assert [one.label for one in editor.annotations] == [f"count (look at this: {why})"]
 
 
 @pytest.mark.parametrize(

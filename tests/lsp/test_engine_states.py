@@ -10,8 +10,6 @@ from pygls.exceptions import JsonRpcException
 from .editor import Editor, launched, started, until
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command_waits(own_daemon: Daemon) -> None:
     own_daemon.restart(hold=True)
@@ -75,8 +73,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
         own_daemon.plan()  # the weights are repaired; opening a document tries them again
         async with started(own_daemon) as other:
-            await other.initialize(AT_ONCE, ready=False)
-            other.open("value = ¦\n")
+            await other.begin(ready=False)
             await other.ready()
             assert await other.suggest() == ["filled"]
         editor.open("other = ¦\n")
@@ -125,11 +122,11 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
     (own_daemon.folder / "elsewhere").mkdir(mode=0o700)
     elsewhere = own_daemon.environment | {"XDG_RUNTIME_DIR": str(own_daemon.folder / "elsewhere")}
     async with launched(elsewhere, "--engine", url) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
+        await editor.initialize(ready=False)
         await until(lambda: editor.messages)
         assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
     async with launched(elsewhere | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
-        await editor.initialize(AT_ONCE)
+        await editor.initialize()
 
 
 async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor) -> None:

@@ -6,15 +6,13 @@ from lsprotocol import types
 from .editor import Editor, until
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_typed_text_reaches_the_engine_and_a_suggestion_is_at_the_cursor_in_every_encoding(
     editor: Editor, daemon: Daemon, encoding: str
 ) -> None:
     daemon.plan(fills=["sum(values)"])
-    await editor.initialize(AT_ONCE, encoding=encoding)
+    await editor.initialize({"debounce": False}, encoding=encoding)
     editor.open("\ufeff# 😀\r\ndef total(values):\r\n\tx = 'ä😀' + ¦\r\n")
     editor.type("'👩‍👧'")
     editor.type("\r\n\tq = ")

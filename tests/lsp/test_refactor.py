@@ -42,10 +42,8 @@ async def test_a_template_edits_a_folder_after_a_preview(
     assert set(found) == {"a.py", "b.py"}
     a = edited((tmp_path / "a.py").read_text(), found["a.py"].edits, encoding)
     assert a == "# 😀\nx = get('ä', 1, timeout=30)\ny = get(z, timeout=30)\n"
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert {note.label for note in annotations.values()} == {"get('ä', 1)", "get(z)", "get(1)"}
-    assert all(note.needs_confirmation for note in annotations.values())
+    assert {note.label for note in editor.annotations} == {"get('ä', 1)", "get(z)", "get(1)"}
+    assert all(note.needs_confirmation for note in editor.annotations)
 
 
 async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_editor(
@@ -181,20 +179,12 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(editor: Edito
     assert (answer["status"], answer["edits"]) == ("applied", 2)
     assert "Make the change everywhere" in [seen[0].title for seen in editor.progress]
     (applied,) = editor.applied
-    edit = applied.edit
-    assert edit.document_changes is not None
-    texts = {
-        change.text_document.uri: [one.new_text for one in change.edits]  # type: ignore[union-attr]
-        for change in edit.document_changes
-    }
-    assert texts == {
-        (tmp_path / "here.py").as_uri(): ["log.info"],
-        (tmp_path / "other.py").as_uri(): ["log.info"],
-    }
-    versions = {change.text_document.version for change in edit.document_changes}  # type: ignore[union-attr]
-    assert versions == {editor.version, None}
-    assert edit.change_annotations is not None
-    assert all(annotation.needs_confirmation for annotation in edit.change_annotations.values())
+    found = documents(applied.edit)
+    texts = {name: [getattr(one, "new_text", "") for one in change.edits] for name, change in found.items()}
+    assert texts == {"here.py": ["log.info"], "other.py": ["log.info"]}
+    assert {change.text_document.version for change in found.values()} == {editor.version, None}
+    assert editor.annotations
+    assert all(note.needs_confirmation for note in editor.annotations)
     assert applied.metadata is not None
     assert applied.metadata.is_refactoring
     # The server does not write the files. The editor applies the edits.

@@ -19,8 +19,6 @@ from websockets.typing import Origin
 from .editor import connected, started
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
-
 
 async def test_a_server_on_stdio_ends_as_lsp_requires(daemon: Daemon) -> None:
     async with started(daemon) as editor:
@@ -46,7 +44,7 @@ async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(dae
         process.stderr.readline()
         assert stat.S_IMODE(socket.stat().st_mode) == 0o600
         async with connected(socket) as editor:
-            await editor.initialize(AT_ONCE)
+            await editor.initialize()
         process.send_signal(signal.SIGINT)
     assert not socket.exists()
 
@@ -54,8 +52,8 @@ async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(dae
 async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:
-            await one.initialize(AT_ONCE)
-            await other.initialize(AT_ONCE | {"enabled": False}, encoding="utf-8")
+            await one.initialize({"debounce": False})
+            await other.initialize({"enabled": False}, encoding="utf-8")
             one.open("😀 = ¦\n")
             other.open("ö = ¦\n")
             assert await one.suggest() == ["filled"]

@@ -132,16 +132,6 @@ async def test_nothing_is_kept_of_documents_that_are_closed() -> None:
         tracemalloc.stop()
 
 
-async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "größe", 1))
-        for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(3, 3, "x")):
-            with pytest.raises(ServiceError) as refused:
-                client.change("a", [edit])
-            assert refused.value.code == "bad_request"
-        assert await fill(client, version=1) == expected("größe", 0)
-
-
 async def test_a_client_that_reconnects_serves_again_after_a_long_break() -> None:
     """Requests that waited too long raise the reason; documents, and edits made meanwhile, are there again."""
     addresses = ["127.0.0.1:9"]
