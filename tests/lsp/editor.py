@@ -17,8 +17,6 @@ from pygls.exceptions import JsonRpcException
 from pygls.io_ import run_async
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
-from .service import Daemon
-
 log = logging.getLogger(__name__)
 # Of each encoding of positions: the codec, and the bytes of a code unit.
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -253,16 +251,10 @@ async def connected(socket: Path) -> AsyncIterator[Editor]:
 
 
 @asynccontextmanager
-async def started(daemon: Daemon, *arguments: str) -> AsyncIterator[Editor]:
-    """An editor with a ``lacuna-lsp`` of its own, on stdio."""
-    async with launched(daemon.environment, *arguments) as editor:
-        yield editor
-
-
-@asynccontextmanager
 async def launched(
     environment: Mapping[str, str], *arguments: str, python: Path = Path(sys.executable)
 ) -> AsyncIterator[Editor]:
+    """An editor with a ``lacuna-lsp`` of its own, on stdio."""
     client = make_test_lsp_client()
     await client.start_io(str(python), "-I", "-m", "lacuna_lsp", *arguments, env=environment)
     assert client._server is not None

@@ -10,7 +10,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .editor import Editor, started, until
+from .editor import Editor, launched, until
 from .service import Daemon
 
 
@@ -120,7 +120,7 @@ async def test_messages_outside_the_order_of_lsp_are_refused(editor: Editor) -> 
 
 
 async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> None:
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         writer = editor.client.protocol.writer
         for body in (b"{", b"\xff\xfe", b"[]", b"7", json.dumps({"jsonrpc": "1.0", "method": "x"}).encode()):
             writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -130,7 +130,7 @@ async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> Non
 
 async def test_a_client_that_disappears_ends_the_server_and_its_request(daemon: Daemon) -> None:
     daemon.plan(steps=1000, pause=0.02)
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         await editor.begin()
         waiting = asyncio.ensure_future(editor.suggest())
         await until(lambda: daemon.requests)

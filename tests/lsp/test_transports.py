@@ -16,12 +16,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from .editor import connected, started
+from .editor import connected, launched
 from .service import Daemon
 
 
 async def test_a_server_on_stdio_ends_as_lsp_requires(daemon: Daemon) -> None:
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         await editor.begin()
         assert await editor.suggest() == ["filled"]
         server = editor.client._server
