@@ -1,8 +1,6 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
-import contextlib
-import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -15,6 +13,7 @@ from pygls.capabilities import get_capability
 
 from lacuna_lsp import offers
 from lacuna_lsp.client.client_session import StaleError
+from lacuna_lsp.connection import BUDGET
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit import bulk, filling
 from lacuna_lsp.edit.actions import recipes_for
@@ -203,37 +202,20 @@ class ContextArguments(Arguments, frozen=True):
 
 @command("lacuna.showContext", ContextArguments)
 async def show_context(ls: Server, wanted: ContextArguments) -> dict[str, Any]:
-    """Returns the snippets of other files that a fill at a place would read, the most relevant first, with reasons.
-
-    A subprocess selects them, because the selection needs the tokenizer and therefore torch. Raises RequestError if
-    ``lacuna context`` fails.
-    """
-    document, position = ls.session.document(wanted.text_document.uri), wanted.position
+    """Returns the snippets of other files that a fill at a place would read, the most relevant first, with reasons."""
+    document = ls.session.document(wanted.text_document.uri)
     if not PurePath(document.path).is_absolute():
         raise RequestError(f"{document.path} is in no folder yet: save it first")
-    workspace, column = ls.session.workspace(document.path), len(document.head(document.offset(position)))
-    async with working(ls, "Reading the project for context"):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
-            *("--at", f"{position.line + 1}:{column}", "--stdin", "--json"),
-            *(["--workspace", workspace] if workspace else []),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            out, errors = await process.communicate(document.text)
-        except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            raise
-    if process.returncode:
-        line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
-        raise RequestError(line or "lacuna context failed")
-    answer: dict[str, Any] = msgspec.json.decode(out)
-    answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
-    return answer
+    async with working(ls, "Reading the project for context") as report:
+        await awake(ls, report, document)
+        snippets, why = await ls.engine.snippets(document, document.inside(wanted.position))
+    return {
+        "workspace": ls.session.workspace(document.path),
+        "budget": BUDGET,
+        "tokens": sum(one.tokens for one in snippets),
+        "snippets": msgspec.to_builtins(sorted(snippets, key=lambda one: one.score, reverse=True)),
+        "message": why,
+    }
 
 
 class Snooze(Arguments, frozen=True):

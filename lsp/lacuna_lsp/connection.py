@@ -14,6 +14,7 @@ from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.document import ClientDocument, narrowed
 from lacuna_model.core.context import WindowOptions
 from lacuna_model.core.params import (
+    ChooseSnippets,
     DecodeOptions,
     Diagnostic,
     FillGaps,
@@ -30,17 +31,7 @@ from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import (
-    Edit,
-    FeedbackKind,
-    Infill,
-    ModelState,
-    Open,
-    Result,
-    ServiceError,
-    Status,
-    Step,
-)
+from lacuna_server.wire.protocol import Edit, FeedbackKind, Infill, ModelState, Open, Result, ServiceError, Status, Step
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser
@@ -50,7 +41,7 @@ log = logging.getLogger(__name__)
 POLL_S, LONGEST_POLL_S = 0.05, 30.0
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
-BUDGET = WindowOptions().snippets  # tokens, of an engine that cannot read the client's folders
+BUDGET = WindowOptions().snippets  # tokens, of parts of other files
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
@@ -137,6 +128,8 @@ class ServiceConnection:
                 continue
             self.follows_edits = status.follows_edits
             self._now(News(_STATES[status.state], status.fraction, status.detail or status.model))
+            for document in self._session.documents.values():
+                self._read_folder(document)
             wanted = self._session.settings.model
             if wanted and models.absolute(wanted) != models.absolute(status.model):
                 service = f"the running service has the model {status.model}, not {wanted}"
@@ -172,8 +165,14 @@ class ServiceConnection:
         if document.size > MAX_DOCUMENT_BYTES:
             return
         self._client.open(self._opened(document))
+        self._read_folder(document)
         if self.news.state == "failed":  # then the service loads the model again
             self._awake.set()
+
+    def _read_folder(self, document: ClientDocument) -> None:
+        """Reads the folder of a document here, where the engine does not."""
+        if not self._client.reads_workspaces and (folder := self._session.workspace(document.path)):
+            self._workspaces.read(folder)
 
     def _opened(self, document: ClientDocument) -> Open:
         workspace = self._session.workspace(document.path)
@@ -241,14 +240,10 @@ class ServiceConnection:
             asked, results = message, list[Result]()
             folder = "" if snippets or self._client.reads_workspaces else self._session.workspace(now.path)
             if folder:  # the engine does not read it
-                text, at = now.text.decode(), regions[0].start
-                chosen = await self._workspaces.choose(
-                    folder, now.path, now.language, text, at, diagnostics, signatures
-                )
+                chosen = await self._workspaces.choose(folder, now, regions[0].start, diagnostics, signatures)
                 asked = msgspec.structs.replace(self._as_of(now, message), snippets=chosen, signatures=())
-            answers = self._client.infill(asked)
             try:
-                async with aclosing(answers):
+                async with aclosing(self._client.infill(asked)) as answers:
                     async for answer in answers:
                         if isinstance(answer, Result):
                             results.append(answer)
@@ -263,6 +258,14 @@ class ServiceConnection:
             return _legible(results[0].result, now)
 
         return filled()
+
+    async def snippets(self, document: ClientDocument, at: int) -> tuple[Sequence[Snippet], str]:
+        """Returns the parts of other files that a fill at an offset (bytes) would read, and why there are none."""
+        folder = "" if self._client.reads_workspaces else self._session.workspace(document.path)
+        if folder:
+            return await self._workspaces.choose(folder, document.snapshot(), at, (), ()), ""
+        result = await self.infill(document, [Region(at, at)], task=ChooseSnippets(BUDGET))
+        return result.snippets, result.message
 
     def _as_of(self, asked: ClientDocument, message: Infill) -> Infill:
         """Returns a request for the text of a document as it was asked about, also after edits since then.
@@ -338,7 +341,7 @@ def _legible(result: InfillResult, document: ClientDocument) -> InfillResult:
 
 
 class ClientWorkspaces:
-    """The client's folders, for an engine that cannot read them: each is read from the first request on.
+    """The client's folders, for an engine that cannot read them: each is read from its first open document on.
 
     A thread does the work, in order, so that no keystroke waits for it.
     """
@@ -348,21 +351,26 @@ class ClientWorkspaces:
         self._pieces = PieceCounter()
         self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
 
+    def read(self, folder: str) -> None:
+        """Begins to read a folder."""
+        self._working.submit(self._chooser, folder)
+
     async def choose(
         self,
         folder: str,
-        path: str,
-        language: str,
-        text: str,
+        document: ClientDocument,
         at: int,
         diagnostics: Sequence[Diagnostic],
-        signatures: Sequence[Snippet] = (),
+        signatures: Sequence[Snippet],
     ) -> tuple[Snippet, ...]:
-        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read."""
+        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read.
+
+        No other thread changes the document meanwhile.
+        """
 
         def chosen() -> tuple[Snippet, ...]:
             return self._chooser(folder).choose(
-                *(text, at, path, language),
+                *(document.text.decode(), at, document.path, document.language),
                 diagnostics=diagnostics,
                 signatures=signatures,
                 tokenizer=self._pieces,

@@ -93,7 +93,7 @@ class ClientDocument:
 
     def between(self, start: int, end: int) -> bytes:
         """Returns the text between two byte offsets."""
-        first, last = (bisect_right(self._line_starts(), at) - 1 for at in (start, end))
+        first, last = self._row(start), self._row(end)
         return b"".join(self._lines[first : last + 1])[start - self._starts[first] :][: end - start]
 
     def line(self, index: int) -> bytes:
@@ -111,26 +111,18 @@ class ClientDocument:
 
     def head(self, offset: int) -> str:
         """Returns the text before an offset on its line."""
-        row = bisect_right(self._line_starts(), offset) - 1
+        row = self._row(offset)
         return self._lines[row][: offset - self._starts[row]].decode()
 
     def before(self, offset: int, limit: int) -> bytes:
         """Returns about ``limit`` bytes before an offset; a cut text starts at the start of a line."""
-        row = bisect_right(self._line_starts(), offset) - 1
-        first, size = row, offset - self._starts[row]
-        while first > 0 and size < limit:
-            first -= 1
-            size += len(self._lines[first])
-        return b"".join(self._lines[first : row + 1])[:size][-4 * limit :]
+        first = self._row(max(offset - limit, 0))
+        return self.between(self._starts[first], offset)[-4 * limit :]
 
     def after(self, offset: int, limit: int) -> bytes:
         """Returns about ``limit`` bytes from an offset on; a cut text ends at the end of a line."""
-        row = bisect_right(self._line_starts(), offset) - 1
-        last, size = row, 0
-        while last < len(self._lines) and size < limit:
-            size += len(self._lines[last])
-            last += 1
-        return b"".join(self._lines[row:last])[offset - self._starts[row] :][: 4 * limit]
+        last = self._row(offset + limit)
+        return self.between(offset, self._starts[last] + len(self._lines[last]))[: 4 * limit]
 
     def offset(self, position: types.Position) -> int:
         """Returns the byte offset of a client's position; one outside the document is moved to the nearest place."""
@@ -143,7 +135,7 @@ class ClientDocument:
 
     def position(self, offset: int) -> types.Position:
         """Returns the client's position of a byte offset."""
-        row = bisect_right(self._line_starts(), offset) - 1
+        row = self._row(offset)
         return types.Position(row, client_column(self.line(row), offset - self._starts[row], self._encoding))
 
     def span(self, start: int, end: int) -> types.Range:
@@ -224,6 +216,9 @@ class ClientDocument:
         line = self.line(position.line)
         column = byte_column(line, position.character, self._encoding)
         return column < len(line) and client_column(line, column, self._encoding) != position.character
+
+    def _row(self, offset: int) -> int:
+        return bisect_right(self._line_starts(), offset) - 1
 
     def _line_starts(self) -> list[int]:
         if not self._starts:

@@ -12,7 +12,7 @@ from lsprotocol import types
 from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.offers import Offer, ShownOffer, near, offers, ordered
+from lacuna_lsp.offers import Offer, ShownOffer, near, offers
 from lacuna_model.core.params import PastChange
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
@@ -174,9 +174,10 @@ class NextEdits:
             found = await find()
             if self._session.is_stale(document, version):
                 return None
-            kept = ordered([one for one in found if one.key not in self._dismissed], row)
-            if kept:
-                return self._show(kept[0], change, source)
+            kept = [one for one in found if one.key not in self._dismissed]
+            if kept:  # the next one below the cursor, else the last one above it
+                nearest_one = min(kept, key=lambda offer: (offer.row < row, abs(offer.row - row)))
+                return self._show(nearest_one, change, source)
         return None
 
     async def _by_rules(

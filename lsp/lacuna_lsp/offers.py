@@ -176,11 +176,6 @@ def _exchanged(old: str, new: str) -> tuple[str, str]:
     return old[lead : len(old) - tail], new[lead : len(new) - tail]
 
 
-def ordered(found: Sequence[Offer], row: int) -> list[Offer]:
-    """Returns the offers of a text by their way from the cursor's line: those below first, then those above."""
-    return sorted(found, key=lambda offer: (offer.row < row, abs(offer.row - row)))
-
-
 async def near(
     engine: ServiceConnection, document: ClientDocument, change: RecentChange, past: Sequence[PastChange], row: int
 ) -> list[Offer]:

@@ -161,14 +161,10 @@ def kill_the_editor(installer: subprocess.Popen[str]) -> None:
 def children(process: int) -> set[int]:
     """The processes that this one has started, and theirs."""
     found: set[int] = set()
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(file.read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue
-        if parent == process:
-            own = int(file.parent.name)
-            found |= {own} | children(own)
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended
+            for own in map(int, file.read_text().split()):
+                found |= {own} | children(own)
     return found
 
 

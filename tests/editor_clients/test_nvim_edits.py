@@ -18,16 +18,6 @@ end
 """
 
 
-async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=[["one", "two"]])
-    file = await nvim.start("code.py", "a = <<fill>>\nb = f(<<fill>>)\n")
-    await nvim.command("Lacuna fill")
-    await nvim.wait("b = f(two)")
-    await nvim.wait("Lacuna: 2 changes made")
-    assert await nvim.saved(file) == "a = one\nb = f(two)\n"
-    assert len(daemon.requests) == 1
-
-
 async def test_a_block_selection_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=[["1", "2", "3"]])
     file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="4|<C-v>jj$")

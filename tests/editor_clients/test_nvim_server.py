@@ -57,9 +57,7 @@ async def test_an_unreachable_engine_is_reported(daemon: Daemon, tmp_path: Path)
 
 
 async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_daemon: Daemon, tmp_path: Path) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
+    own_daemon.restart(hold=True)
     # With an explicit address, the server does not start another engine when this one ends.
     engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
     async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:
@@ -125,7 +123,12 @@ async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim
     await nvim.wait("Lacuna: off, qwen2.5-coder-0.5b")
     await nvim.keys("A<M-\\>")
     await nvim.wait("nothing to suggest here (suggestions are turned off)")
-    await nvim.keys("<Esc>")
+    await nvim.keys("<Space>")
+    await nvim.gone("nothing")
+    await nvim.keys("<BS><Esc>")
+    await nvim.command("Lacuna status")
+    await nvim.wait("the last request got nothing: suggestions are turned off")
+    await nvim.keys("h")
     await nvim.command("Lacuna toggle")
     await nvim.command("Lacuna toggle automatic")
     await nvim.keys("A")

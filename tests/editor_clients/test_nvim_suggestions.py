@@ -134,17 +134,6 @@ async def test_several_suggestions_are_made_on_request_and_cycled_through(nvim: 
     assert await nvim.saved(file) == "value = two()\n"
 
 
-async def test_a_message_is_shown_if_a_request_gets_no_suggestion(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=[""], status="no_valid_fill")
-    await nvim.start("code.py", "value = \n", keys="A<M-\\>")
-    await nvim.wait("nothing to suggest here (nothing was found that fits)")
-    await nvim.keys("<Space>")
-    await nvim.gone("nothing")
-    await nvim.keys("<Esc>")
-    await nvim.command("Lacuna status")
-    await nvim.wait("the last request got nothing: nothing was found that fits")
-
-
 async def test_no_ghost_text_is_shown_while_the_completion_menu_is_open(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["value_one"])
     await nvim.start("code.py", "value_two = 2\nx = \n", keys="jA")

@@ -17,8 +17,6 @@ from pygls.exceptions import JsonRpcException
 from pygls.io_ import run_async
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
-from .service import Daemon
-
 log = logging.getLogger(__name__)
 # Of each encoding of positions: the codec, and the bytes of a code unit.
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -175,6 +173,12 @@ class Editor:
         """The messages that the server has shown."""
         return [message.message for message in self.client.messages]
 
+    @property
+    def annotations(self) -> list[types.ChangeAnnotation]:
+        """Those of the only edit that was applied."""
+        (applied,) = self.applied
+        return list((applied.edit.change_annotations or {}).values())
+
     def edited(self) -> str:
         """The text after the last applied edit, which must be for the current version of this document."""
         changes = self.applied[-1].edit.document_changes
@@ -247,16 +251,10 @@ async def connected(socket: Path) -> AsyncIterator[Editor]:
 
 
 @asynccontextmanager
-async def started(daemon: Daemon, *arguments: str) -> AsyncIterator[Editor]:
-    """An editor with a ``lacuna-lsp`` of its own, on stdio."""
-    async with launched(daemon.environment, *arguments) as editor:
-        yield editor
-
-
-@asynccontextmanager
 async def launched(
     environment: Mapping[str, str], *arguments: str, python: Path = Path(sys.executable)
 ) -> AsyncIterator[Editor]:
+    """An editor with a ``lacuna-lsp`` of its own, on stdio."""
     client = make_test_lsp_client()
     await client.start_io(str(python), "-I", "-m", "lacuna_lsp", *arguments, env=environment)
     assert client._server is not None

@@ -77,6 +77,12 @@ class Daemon:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
         wait_for(lambda: (self.folder / "run/lacuna/service.json").exists())
 
+    def restart(self, **script: object) -> None:
+        """Begin anew, with an engine that follows this script from its loading on."""
+        self.kill()
+        self.plan(**script)
+        self.start()
+
     @property
     def running(self) -> Running:
         found = json.loads((self.folder / "run/lacuna/service.json").read_text())

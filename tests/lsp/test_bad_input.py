@@ -10,10 +10,8 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .editor import Editor, started, until
+from .editor import Editor, launched, until
 from .service import Daemon
-
-AT_ONCE = {"debounce": False}
 
 
 async def ask(editor: Editor, method: str, params: object) -> Any:
@@ -44,7 +42,7 @@ def inline(editor: Editor, line: int, character: int, **document: object) -> dic
 
 
 async def test_a_request_for_an_unknown_document_is_refused(editor: Editor) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     editor.uri = "file:///work/nowhere.py"
     editor.type("a change of what is not open")
     error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 0))
@@ -78,7 +76,7 @@ async def test_a_malformed_request_is_answered(editor: Editor) -> None:
 
 
 async def test_a_file_of_five_megabytes_gets_no_suggestions(editor: Editor) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     editor.open("x = 'ä😀'\n" * 400_000 + "value = ¦\n", "big.py")
     assert len(editor.text.encode()) > 5_000_000
     assert await editor.suggest() == []
@@ -102,7 +100,7 @@ async def test_invalid_surrogates_in_a_document_are_accepted(editor: Editor, dae
 
 @pytest.mark.parametrize("argument", [None, {"request": "", "candidate": 2**64}])
 async def test_malformed_feedback_is_refused(editor: Editor, argument: object) -> None:
-    await editor.initialize(AT_ONCE)
+    await editor.initialize({"debounce": False})
     refused = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [argument]})
     assert refused.code == types.ErrorCodes.InvalidParams
     editor.open("value = ¦\n")
@@ -122,7 +120,7 @@ async def test_messages_outside_the_order_of_lsp_are_refused(editor: Editor) -> 
 
 
 async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> None:
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         writer = editor.client.protocol.writer
         for body in (b"{", b"\xff\xfe", b"[]", b"7", json.dumps({"jsonrpc": "1.0", "method": "x"}).encode()):
             writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -132,7 +130,7 @@ async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> Non
 
 async def test_a_client_that_disappears_ends_the_server_and_its_request(daemon: Daemon) -> None:
     daemon.plan(steps=1000, pause=0.02)
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         await editor.begin()
         waiting = asyncio.ensure_future(editor.suggest())
         await until(lambda: daemon.requests)

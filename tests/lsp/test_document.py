@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from tests.lsp.editor import CODECS
 
-from lacuna_lsp.document import (
-    MAX_EDITS,
-    ClientDocument,
-    Encoding,
-    byte_column,
-    client_column,
-)
+from lacuna_lsp.document import MAX_EDITS, ClientDocument, Encoding, byte_column, client_column
 from lacuna_model.core.errors import RequestError
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")

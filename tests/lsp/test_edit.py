@@ -1,7 +1,9 @@
-"""``lacuna.edit``: lines rewritten by an instruction, previewed, and applied only to the text they were made for."""
+"""``lacuna.edit`` and ``lacuna.regenerate``: lines rewritten or written again, and the code actions that offer it."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Union
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -11,7 +13,6 @@ from pygls.exceptions import JsonRpcException
 
 from .editor import Editor, until
 from .service import Daemon
-from .test_code_action import titles
 
 TEXT = "def f():\n    a = 1\n    b = 2\n"
 SPAN = {"start": {"line": 1, "character": 6}, "end": {"line": 1, "character": 8}}
@@ -28,10 +29,7 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     assert answer["status"] == "applied"
     assert editor.edited() == TEXT.replace("1", "10")
     assert [seen[0].title for seen in editor.progress] == ["Edit: count"]
-    (applied,) = editor.applied
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert [one.needs_confirmation for one in annotations.values()] == [True]
+    assert [one.needs_confirmation for one in editor.annotations] == [True]
     (region,) = daemon.requests[0]["regions"]
     assert (region["start"], region["end"]) == (9, 19)
     assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "count"}
@@ -43,11 +41,8 @@ async def test_the_preview_says_what_to_look_at(editor: Editor, daemon: Daemon) 
     await editor.begin(TEXT)
     answer = await editor.command("lacuna.edit", asked(editor))
     assert (answer["status"], answer["message"]) == ("applied", why)
-    (applied,) = editor.applied
-    assert applied.label == f"Edit: count ({why})"
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert [one.label for one in annotations.values()] == [f"count (look at this: {why})"]
+    assert editor.applied[0].label == f"Edit: count ({why})"
+    assert [one.label for one in editor.annotations] == [f"count (look at this: {why})"]
 
 
 @pytest.mark.parametrize(
@@ -134,3 +129,88 @@ async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor) -
     command = (await titles(editor, (1, 0), (2, 0)))["Edit the selection by an instruction…"].command
     assert command is not None
     assert command.command == "lacuna.edit"
+
+
+STUBS = '''def f(x):
+    """Doc."""
+    return <<fill>>
+
+
+class A:
+    def g(self):
+        ...
+
+    def h(self):
+        pass
+'''
+
+
+async def titles(
+    editor: Editor,
+    start: tuple[int, int],
+    end: tuple[int, int],
+    *,
+    automatic: bool = False,
+    only: list[types.CodeActionKind] | None = None,
+    diagnostics: Sequence[types.Diagnostic] = (),
+) -> dict[str, types.CodeAction]:
+    # lsprotocol parses every code action as a command.
+    either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
+    wire.register_structure_hook(either, lambda data, _: wire.structure(data, types.CodeAction))
+    kind = types.CodeActionTriggerKind.Automatic if automatic else types.CodeActionTriggerKind.Invoked
+    answer = await editor.client.text_document_code_action_async(
+        types.CodeActionParams(
+            types.TextDocumentIdentifier(editor.uri),
+            types.Range(types.Position(*start), types.Position(*end)),
+            types.CodeActionContext(list(diagnostics), only=only, trigger_kind=kind),
+        )
+    )
+    return {action.title: action for action in answer or () if isinstance(action, types.CodeAction)}
+
+
+async def test_applicable_actions_are_offered(editor: Editor) -> None:
+    await editor.begin(STUBS, ready=False)
+    found = await titles(editor, (7, 0), (8, 0))
+    assert {"Fill 1 <<fill>> marker", "Regenerate the selection", "Fill 2 empty bodies in A"} <= set(found)
+    assert any(title.startswith("Add a docstring") for title in found)
+    assert not any("test" in title for title in found)
+
+
+async def test_a_changed_line_can_be_propagated(editor: Editor) -> None:
+    await editor.begin("f(a¦)\nf(b)\n", ready=False)
+    assert not [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
+    editor.type(", 1")
+    assert [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
+    assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
+
+
+async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor) -> None:
+    await editor.begin(STUBS, ready=False)
+    assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]
+    assert await titles(editor, (7, 0), (7, 0), only=[types.CodeActionKind.SourceOrganizeImports]) == {}
+
+
+OLD = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 7}}
+
+
+async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "new", "newer", "new"])
+    editor.answers = ["2: newer"]
+    await editor.begin("a = old\n")
+    said = [{"line": 0, "message": "undefined name"}]
+    answer = await editor.do("regenerate", range=OLD, diagnostics=said)
+    assert answer["alternatives"] == ["new", "newer"]
+    assert [action.title for action in editor.asked[0].actions or ()] == ["1: new", "2: newer"]
+    assert editor.edited() == "a = newer\n"
+    (request,) = daemon.requests
+    assert request["task"]["candidates"] == 4
+    assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
+    assert request["regions"][0]["single_line"]
+
+
+async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["new"])
+    await editor.begin("a = old\n")
+    answer = await editor.do("regenerate", range=OLD, choose=False)
+    assert answer == {"status": "offered", "alternatives": ["new"]}
+    assert editor.asked == editor.applied == []

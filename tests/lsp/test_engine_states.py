@@ -7,17 +7,13 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .editor import Editor, launched, started, until
+from .editor import Editor, launched, until
 from .service import Daemon
-
-AT_ONCE = {"debounce": False}
 
 
 async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command_waits(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
-    async with started(own_daemon) as editor:
+    own_daemon.restart(hold=True)
+    async with launched(own_daemon.environment) as editor:
         await editor.begin("value = <<fill>>¦\n", ready=False)
         assert await editor.suggest() == []
         await until(lambda: editor.progress)
@@ -42,10 +38,8 @@ async def test_while_the_model_loads_the_server_shows_its_progress_and_a_command
 
 
 async def test_a_change_that_only_the_model_can_follow_waits_for_it(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
-    async with started(own_daemon) as editor:
+    own_daemon.restart(hold=True)
+    async with launched(own_daemon.environment) as editor:
         await editor.begin("def area(r¦):\n    return 3 * r\n", ready=False)
         editor.type(", pi")
         place = {"line": 0, "character": 0}
@@ -62,10 +56,8 @@ def heard(editor: Editor, message: str) -> bool:
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(damaged=True)
-    own_daemon.start()
-    async with started(own_daemon) as editor:
+    own_daemon.restart(damaged=True)
+    async with launched(own_daemon.environment) as editor:
         await editor.begin("value = ¦\n", ready=False)
         await until(lambda: editor.messages)
         assert await editor.suggest() == await editor.suggest(invoked=True) == []
@@ -80,9 +72,8 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
             await editor.do("regenerate", range=place)
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
         own_daemon.plan()  # the weights are repaired; opening a document tries them again
-        async with started(own_daemon) as other:
-            await other.initialize(AT_ONCE, ready=False)
-            other.open("value = ¦\n")
+        async with launched(own_daemon.environment) as other:
+            await other.begin(ready=False)
             await other.ready()
             assert await other.suggest() == ["filled"]
         editor.open("other = ¦\n")
@@ -93,7 +84,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
 async def test_an_unreachable_engine_and_a_lost_one_are_each_reported_once_and_connected(own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     own_daemon.kill()
-    async with started(own_daemon, "--engine", url) as editor:
+    async with launched(own_daemon.environment, "--engine", url) as editor:
         await editor.begin("value = ¦\n", ready=False)
         assert await editor.suggest() == []
         await until(lambda: editor.messages)
@@ -131,11 +122,11 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
     (own_daemon.folder / "elsewhere").mkdir(mode=0o700)
     elsewhere = own_daemon.environment | {"XDG_RUNTIME_DIR": str(own_daemon.folder / "elsewhere")}
     async with launched(elsewhere, "--engine", url) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
+        await editor.initialize(ready=False)
         await until(lambda: editor.messages)
         assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
     async with launched(elsewhere | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
-        await editor.initialize(AT_ONCE)
+        await editor.initialize()
 
 
 async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor) -> None:

@@ -6,16 +6,13 @@ from lsprotocol import types
 from .editor import Editor, until
 from .service import Daemon
 
-ENCODINGS = ("utf-8", "utf-16", "utf-32")
-AT_ONCE = {"debounce": False}
-
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_typed_text_reaches_the_engine_and_a_suggestion_is_at_the_cursor_in_every_encoding(
     editor: Editor, daemon: Daemon, encoding: str
 ) -> None:
     daemon.plan(fills=["sum(values)"])
-    await editor.initialize(AT_ONCE, encoding=encoding)
+    await editor.initialize({"debounce": False}, encoding=encoding)
     editor.open("\ufeff# 😀\r\ndef total(values):\r\n\tx = 'ä😀' + ¦\r\n")
     editor.type("'👩‍👧'")
     editor.type("\r\n\tq = ")
@@ -159,22 +156,6 @@ async def test_a_suggestion_is_reused_while_the_user_types_it_and_not_shown_agai
     editor.delete(1)
     assert await editor.suggest() == []  # it was left
     assert await editor.suggest(invoked=True) != []
-
-
-async def test_a_suggestion_that_the_user_left_half_way_is_not_shown_again(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["wrong()"])
-    await editor.begin()
-    assert await editor.suggest() == ["wrong()"]
-    editor.type("wr")
-    assert await editor.suggest() == ["ong()"]
-    daemon.plan(fills=["ap()"])
-    editor.type("x")
-    assert await editor.suggest() == ["ap()"]
-    editor.delete(1)
-    assert await editor.suggest() == []
-    editor.delete(2)
-    assert await editor.suggest() == []
-    assert len(daemon.requests) == 2
 
 
 async def test_a_newer_request_stops_the_older_one(editor: Editor, daemon: Daemon) -> None:
@@ -344,3 +325,29 @@ async def test_where_a_file_has_such_characters_a_suggestion_may_have_them(edito
     daemon.plan(fills=["'\u2067\u05d0\u2069'"])
     await editor.begin("a = '\u2067\u05d1\u2069'\nb = ¦\n")
     assert await editor.suggest() == ["'\u2067\u05d0\u2069'"]
+
+
+async def test_clients_without_inline_completion_get_ordinary_completion(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["l(first, second)\nmore"])
+    settings = {"debounce": False, "multiline": "always"}
+    result = await editor.initialize(settings, without="text_document.inline_completion")
+    assert result.capabilities.completion_provider is not None
+    editor.open("😀 = tota¦\n")
+    answer = await editor.client.text_document_completion_async(
+        types.CompletionParams(types.TextDocumentIdentifier(editor.uri), editor.position)
+    )
+    assert isinstance(answer, types.CompletionList)
+    (item,) = answer.items
+    assert item.label == "total(first, second)"
+    assert item.filter_text == "total(first, second)\nmore"
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.text_edit.new_text == "total(first, second)\nmore"
+    assert item.text_edit.range == types.Range(types.Position(0, 5), editor.position)
+    assert item.command is not None
+    assert item.command.command == "lacuna.accepted"
+
+
+async def test_clients_with_inline_completion_get_no_ordinary_completion(editor: Editor) -> None:
+    result = await editor.initialize(ready=False)
+    assert result.capabilities.completion_provider is None
+    assert result.capabilities.inline_completion_provider == types.InlineCompletionOptions()

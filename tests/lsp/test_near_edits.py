@@ -3,7 +3,7 @@
 import asyncio
 
 from lsprotocol import types
-from tests.lsp.editor import Editor, started, until
+from tests.lsp.editor import Editor, launched, until
 from tests.lsp.service import Daemon
 from tests.lsp.test_inline_edit import accept, asked
 
@@ -90,13 +90,11 @@ async def test_an_accepted_edit_is_a_change_that_the_model_reads(editor: Editor,
 
 async def test_a_model_for_next_edits_gets_the_window_it_has_learned(own_daemon: Daemon) -> None:
     lines = TEXT.replace("¦", "").replace("(r)", "(r, scale)").splitlines(keepends=True)
-    own_daemon.kill()
-    own_daemon.plan(follows_edits=True)
-    own_daemon.start()
+    own_daemon.restart(follows_edits=True)
     for row in (14, 3):
         first = max(row - 10, 0)
         window = "".join(lines[first : first + 21])
-        async with started(own_daemon) as editor:
+        async with launched(own_daemon.environment) as editor:
             await opened(editor, own_daemon, fills=[window.replace("3 * r", "3 * r * scale")], follows_edits=True)
             widened(editor)
             editor.before, editor.after = "".join(lines[:row]), "".join(lines[row:])

@@ -6,13 +6,7 @@ import pytest
 from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.connection import News
 from lacuna_lsp.document import ClientDocument
-from lacuna_lsp.offers import (
-    ROWS,
-    Offer,
-    near,
-    offers,
-    probability,
-)
+from lacuna_lsp.offers import ROWS, Offer, near, offers, probability
 from lacuna_model.core.params import FillStats, InfillResult, PastChange, Status
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange

@@ -42,10 +42,8 @@ async def test_a_template_edits_a_folder_after_a_preview(
     assert set(found) == {"a.py", "b.py"}
     a = edited((tmp_path / "a.py").read_text(), found["a.py"].edits, encoding)
     assert a == "# 😀\nx = get('ä', 1, timeout=30)\ny = get(z, timeout=30)\n"
-    annotations = applied.edit.change_annotations
-    assert annotations is not None
-    assert {note.label for note in annotations.values()} == {"get('ä', 1)", "get(z)", "get(1)"}
-    assert all(note.needs_confirmation for note in annotations.values())
+    assert {note.label for note in editor.annotations} == {"get('ä', 1)", "get(z)", "get(1)"}
+    assert all(note.needs_confirmation for note in editor.annotations)
 
 
 async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_editor(
@@ -73,13 +71,6 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
     assert (await command)["status"] == "stale"
     assert editor.applied == []
     assert editor.messages[0].endswith(f"nothing was edited, {tmp_path / 'b.py'} has changed meanwhile")
-
-
-async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["Adds two numbers."])
-    await editor.begin("def add(a, b):\n    return a + b\n")
-    await editor.do("refactor", recipe="docstrings")
-    assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
 async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(editor: Editor, tmp_path: Path) -> None:
@@ -175,3 +166,83 @@ async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, 
     assert editor.edited() == "get(2, timeout=30)\n"
     await editor.command("lacuna.refactor", TEMPLATE | {"language": "typescriptreact"})
     assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
+
+
+async def test_a_change_is_propagated_to_all_files_after_a_preview(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("show('c')\n")
+    await editor.initialize(folder=tmp_path)
+    editor.open("show¦('a')\nshow('b')\n", uri=(tmp_path / "here.py").as_uri())
+    editor.delete(len("show"))
+    editor.type("log.info")
+    place = {"line": 0, "character": 3}
+    answer = await editor.do("propagate", position=place)
+    assert (answer["status"], answer["edits"]) == ("applied", 2)
+    assert "Make the change everywhere" in [seen[0].title for seen in editor.progress]
+    (applied,) = editor.applied
+    found = documents(applied.edit)
+    texts = {name: [getattr(one, "new_text", "") for one in change.edits] for name, change in found.items()}
+    assert texts == {"here.py": ["log.info"], "other.py": ["log.info"]}
+    assert {change.text_document.version for change in found.values()} == {editor.version, None}
+    assert editor.annotations
+    assert all(note.needs_confirmation for note in editor.annotations)
+    assert applied.metadata is not None
+    assert applied.metadata.is_refactoring
+    # The server does not write the files. The editor applies the edits.
+    assert (tmp_path / "other.py").read_text() == "show('c')\n"
+
+
+async def change_two_names(editor: Editor) -> None:
+    """Rename a function where it is called first, and then another one further below."""
+    await editor.begin("load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    editor.delete(len("load_page"))
+    editor.type("fetch_page")
+    head, name, tail = editor.text.partition("make_item")
+    editor.before, editor.after = head + name, tail
+    editor.delete(len("make_item"))
+    editor.type("build_item")
+
+
+async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor) -> None:
+    await change_two_names(editor)
+    propagated = []
+    for line in (0, 6):
+        await editor.do("propagate", position={"line": line, "character": 0}, scope="file")
+        propagated.append([line for line in editor.edited().splitlines() if line])
+    assert propagated == [
+        ["fetch_page(a)", "fetch_page(b)", "build_item(c)", "make_item(d)"],
+        ["fetch_page(a)", "load_page(b)", "build_item(c)", "build_item(d)"],
+    ]
+
+
+async def test_saving_discards_the_recorded_changes(editor: Editor) -> None:
+    await editor.begin("f(a¦)\nf(b)\n")
+    editor.type(", 1")
+    identifier = types.TextDocumentIdentifier(editor.uri)
+    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
+    with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
+        await editor.do("propagate", position={"line": 0, "character": 0})
+
+
+async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(editor: Editor) -> None:
+    await editor.begin("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n", ready=False)
+    answer = await editor.do("recipes")
+    found = {recipe["name"]: recipe for recipe in answer["recipes"]}
+    assert found["logging"]["summary"] == "replace print calls by logging calls"
+    assert {name: recipe["places"] for name, recipe in found.items()} == {
+        "annotations": 0,
+        "arms": 0,
+        "docstrings": 1,
+        "logging": 2,  # the import that the recipe adds does not count as a place
+        "parameter": None,
+        "test-bodies": 0,
+    }
+    assert set(found["parameter"]["settings"]) == {"function", "parameter", "value"}
+
+
+async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_counts(editor: Editor) -> None:
+    await editor.initialize(ready=False)
+    editor.open("print('a')\n", name="notes.md", language="markdown")
+    assert await editor.do("recipes") == {"recipes": []}
+    editor.open("print('a')\n" * 50_000)
+    answer = await editor.do("recipes")
+    assert {recipe["places"] for recipe in answer["recipes"]} == {None}

@@ -5,7 +5,6 @@ from lacuna_lsp.client.protocol import DID_FIND_SIGNATURES
 from .editor import Editor
 from .service import Daemon
 
-AT_ONCE = {"debounce": False}
 GLUE = {"server": "paperls", "name": "glue", "text": "glue(a: Sheet,\n     b: Sheet) -> Sheet"}
 
 

@@ -8,20 +8,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
-from .editor import connected, started
+from .editor import connected, launched
 from .service import Daemon
-
-AT_ONCE = {"debounce": False}
 
 
 async def test_a_server_on_stdio_ends_as_lsp_requires(daemon: Daemon) -> None:
-    async with started(daemon) as editor:
+    async with launched(daemon.environment) as editor:
         await editor.begin()
         assert await editor.suggest() == ["filled"]
         server = editor.client._server
@@ -44,30 +44,16 @@ async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(dae
         process.stderr.readline()
         assert stat.S_IMODE(socket.stat().st_mode) == 0o600
         async with connected(socket) as editor:
-            await editor.initialize(AT_ONCE)
+            await editor.initialize()
         process.send_signal(signal.SIGINT)
     assert not socket.exists()
-
-
-async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(
-    websocket_url: str,
-) -> None:
-    parts = urlsplit(websocket_url)
-    assert len(parse_qs(parts.query)["token"][0]) >= 32
-    with pytest.raises(InvalidStatus) as refused:
-        await connect(f"ws://{parts.netloc}/")
-    assert refused.value.response.status_code == 401
-    await (await connect(websocket_url)).close()
-    with pytest.raises(InvalidStatus):
-        await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
-    await (await connect(websocket_url, origin="https://editor.example")).close()  # type: ignore[arg-type]
 
 
 async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:
-            await one.initialize(AT_ONCE)
-            await other.initialize(AT_ONCE | {"enabled": False}, encoding="utf-8")
+            await one.initialize({"debounce": False})
+            await other.initialize({"enabled": False}, encoding="utf-8")
             one.open("😀 = ¦\n")
             other.open("ö = ¦\n")
             assert await one.suggest() == ["filled"]
@@ -88,18 +74,27 @@ def listening(daemon: Daemon, **variables: str) -> Iterator[str]:
         process.terminate()
 
 
-@pytest.fixture
-def websocket_url(daemon: Daemon) -> Iterator[str]:
+async def refuses(url: str, **how: Any) -> int:
+    """Whether a connection is refused, and with which status."""
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(url, **how)
+    return refused.value.response.status_code
+
+
+async def test_a_websocket_has_a_token_that_is_printed_and_a_web_page_needs_an_allowed_origin(daemon: Daemon) -> None:
     with listening(daemon) as url:
-        yield url
+        parts = urlsplit(url)
+        assert len(parse_qs(parts.query)["token"][0]) >= 32
+        assert await refuses(f"ws://{parts.netloc}/") == 401
+        await (await connect(url)).close()
+        assert await refuses(url, origin="https://evil.example") == 403
+        await (await connect(url, origin=Origin("https://editor.example"))).close()
 
 
 async def test_a_websocket_client_needs_the_token_of_the_server(daemon: Daemon) -> None:
     with listening(daemon, LACUNA_LSP_TOKEN="s3cret") as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            with pytest.raises(InvalidStatus) as refused:
-                await connect(url, additional_headers=headers)
-            assert refused.value.response.status_code == 401
+            assert await refuses(url, additional_headers=headers) == 401
         right = {"Authorization": "Bearer s3cret"}
         for connection in (connect(url, additional_headers=right), connect(f"{url}/?token=s3cret")):
             await (await connection).close()

@@ -25,13 +25,7 @@ from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, PlannedEdit
 from lacuna_server.refactor.recipes import by_recipe
-from lacuna_server.refactor.rewriting.refactoring import (
-    Refactoring,
-    by_instruction,
-    by_structure,
-    by_syntax,
-    places,
-)
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_instruction, by_structure, by_syntax, places
 
 # A document, with the expected version if the client sends one.
 Document = types.OptionalVersionedTextDocumentIdentifier

@@ -22,7 +22,7 @@ from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candida
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.text.diff import unified
-from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.places.source import Source, ancestors, walk
 from lacuna_server.refactor.plan import PlannedEdit
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, whole_lines
 from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
@@ -41,37 +41,22 @@ def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]
 
     Comments and docstrings in a body are kept, because they describe the code to fill in.
     """
-    root = language.parser().parse(text).root_node
-    return [
-        region
-        for body in _bodies(root)
-        if body.start_byte < end and body.end_byte > start and (region := _stub(body)) is not None
-    ]
+    functions = (node for node in walk(language.parser().parse(text).root_node) if _FUNCTION.search(node.type))
+    bodies = (body for node in functions if (body := node.child_by_field_name("body")) is not None)
+    found = (_stub(body) for body in bodies if body.start_byte < end and body.end_byte > start)
+    return [region for region in found if region is not None]
 
 
 def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
     """Returns the name ("" for the file), start and end of the class, else function, else file around a byte offset."""
     node = language.parser().parse(text).root_node.descendant_for_byte_range(at, at)
-    around: list[Node] = []
-    while node is not None and node.parent is not None:
-        if node.child_by_field_name("body") is not None and node.child_by_field_name("name") is not None:
-            around.append(node)
-        node = node.parent
-    classes = [found for found in around if not _FUNCTION.search(found.type)]
-    if not around:
+    around = [] if node is None else [node, *ancestors(node)]
+    named = [one for one in around if one.child_by_field_name("body") and one.child_by_field_name("name")]
+    if not named:
         return "", 0, len(text)
-    chosen = (classes or around)[0]
+    chosen = next((one for one in named if not _FUNCTION.search(one.type)), named[0])
     name = chosen.child_by_field_name("name")
     return ((name and name.text) or b"").decode(), chosen.start_byte, chosen.end_byte
-
-
-def _bodies(node: Node) -> Iterator[Node]:
-    """Yields the bodies of functions and methods, in order."""
-    for child in node.children:
-        body = child.child_by_field_name("body")
-        if body is not None and _FUNCTION.search(child.type):
-            yield body
-        yield from _bodies(child)
 
 
 def _stub(body: Node) -> Region | None:

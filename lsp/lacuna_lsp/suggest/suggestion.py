@@ -48,8 +48,8 @@ class Suggestion:
     A ``cursor`` is an edit that counts as made: that of the selected completion, or an empty one. ``id`` names the fill
     in requests and feedback. ``several`` means that the engine was asked for several candidates. ``lines`` and
     ``words`` say how likely the first text is right up to the end of each. ``why`` says why there is no text, where
-    there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
-    ``is_kept`` whether it has texts to show, or has ended with none. ``is_partly_taken`` says that the user has taken a
+    there is none. ``written`` is what the fill has written so far, None while nothing was heard of it, and ``is_kept``
+    whether it has texts to show, or has ended with none. ``is_partly_taken`` says that the user has taken a
     part of it, ``is_answered`` that they have taken or refused it.
     """
 
@@ -64,8 +64,7 @@ class Suggestion:
         self.lines: tuple[float, ...] = ()
         self.words: tuple[tuple[int, float], ...] = ()
         self.why = ""
-        self.written = ""
-        self.is_heard = False
+        self.written: str | None = None
         self.is_kept = False
         self.is_partly_taken = False
         self.is_answered = False
@@ -149,7 +148,7 @@ class Suggestion:
 
     def wrote(self, text: str) -> None:
         """Takes what the fill has written so far."""
-        self.written, self.is_heard = text, True
+        self.written = text
         self._changed.set()
 
     def keep(
@@ -174,9 +173,9 @@ class Suggestion:
         its context, which a new fill goes on reading.
         """
         typed = self.typed(cursor) if self.is_under_way else None
-        return typed is not None and (
-            not typed or not self.is_heard or (bool(self.written) and not num_off(self.written, typed))
-        )
+        if typed is None or not typed or self.written is None:
+            return typed is not None
+        return bool(self.written) and not num_off(self.written, typed)
 
     async def reaches(self, cursor: Edit) -> bool:
         """Waits until it has a text for a cursor; False once it cannot have one.

@@ -11,6 +11,7 @@ from lacuna_model.core.regions import one_line
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of, in_word
+from lacuna_server.refactor.places.source import ancestors
 from lacuna_server.wire.config import Dial, SuggestIn
 
 # The allowed rest of the line after the cursor for a suggestion without a request: nothing, or closing brackets,
@@ -103,8 +104,8 @@ def _kind(document: ClientDocument, offset: int) -> str:
         tree = language.parser().parse(text)
     except UnparsableError:
         return ""
-    node = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
-    while node is not None:
+    here = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
+    for node in [] if here is None else (here, *ancestors(here)):
         if "interpolation" in node.type or "substitution" in node.type:
             return ""
         inside = node.start_byte < offset < node.end_byte
@@ -112,5 +113,4 @@ def _kind(document: ClientDocument, offset: int) -> str:
             return "comment"
         if inside and ("string" in node.type or node.type in ("template_literal", "char_literal")):
             return "string"
-        node = node.parent
     return ""

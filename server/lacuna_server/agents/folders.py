@@ -17,7 +17,6 @@ from lacuna_server.files import FileText
 from lacuna_server.refactor.places.source import Source
 
 MAX_NAMED = 8
-KINDS = {"ERROR": "is not valid here", "INDENT": "is not indented as the lines around it"}
 
 
 def added_errors(document: FileText, start: int, end: int, text: str) -> list[str]:
@@ -46,7 +45,8 @@ def _line(source: Source, fault: Fault) -> str:
     shown = source.slice(fault.start, fault.end).strip().partition("\n")[0][:60]
     if fault.kind.startswith("MISSING "):
         return f"line {line}, column {column}: {fault.kind.removeprefix('MISSING ')!r} is missing"
-    return f"line {line}, column {column}: {shown!r} {KINDS.get(fault.kind, 'is not valid here')}"
+    why = "is not indented as the lines around it" if fault.kind == "INDENT" else "is not valid here"
+    return f"line {line}, column {column}: {shown!r} {why}"
 
 
 # A longer name is a text that was passed by mistake.
@@ -86,10 +86,8 @@ class Folders:
 
     def _place(self, name: str) -> str:
         path, root = self._inside(name)
-        if path.is_dir():
-            self._check(name, root, path / "any.py")
-        elif path.exists():
-            self._check(name, root, path)
+        if path.exists():
+            self._check(name, root, path / "any.py" if path.is_dir() else path)
         return str(path)
 
     def _check(self, name: str, root: Path, path: Path) -> None:

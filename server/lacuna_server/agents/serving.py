@@ -1,7 +1,6 @@
 """Serves the tools over the Model Context Protocol, on stdin and stdout or over streamable HTTP."""
 
 import asyncio
-import hmac
 import io
 import json
 import sys
@@ -12,18 +11,19 @@ from inspect import signature
 from typing import Any
 
 import anyio
+import msgspec
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.text.lines import well_formed
 from lacuna_server.agents.tools import Outcome, Tools
 from lacuna_server.http.addresses import HANDLERS
+from lacuna_server.service.guard import Guard
+from lacuna_server.wire.config import ServerConfig
 
 INSTRUCTIONS = (
     "Lacuna edits code with a small model on this machine. Every tool returns a diff. Files are written only by a call "
@@ -54,7 +54,7 @@ def _in_thread(call: Callable[..., Outcome], worker: ThreadPoolExecutor) -> Call
             outcome = await asyncio.get_running_loop().run_in_executor(worker, partial(call, *given, **named))
         except (LacunaError, OSError) as error:
             raise ToolError(str(error)) from error
-        return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
+        return msgspec.structs.asdict(outcome)
 
     run.__signature__ = signature(call).replace(return_annotation=dict[str, Any])  # type: ignore[attr-defined]
     return run
@@ -82,27 +82,10 @@ async def serve_stdio(made: MCPServer[Any]) -> None:
         await lowlevel.run(read_stream, write_stream, lowlevel.create_initialization_options())
 
 
-class Bearer:
-    """ASGI middleware that refuses requests without the token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that has the token."""
-        if scope["type"] == "http":
-            sent = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(sent, self._expected):
-                await PlainTextResponse("the token is missing or wrong\n", 401)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
 def http_app(made: MCPServer[Any], token: str) -> Starlette:
     """The server over streamable HTTP at ``/mcp``, for clients of this machine that have the token."""
     app = made.streamable_http_app()
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    app.user_middleware.insert(0, Middleware(Bearer, token=token))
+    app.user_middleware.insert(0, Middleware(Guard, config=ServerConfig(token=token)))
     return app

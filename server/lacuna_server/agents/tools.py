@@ -16,15 +16,7 @@ import msgspec
 from pydantic import Field
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import (
-    MORE_TOKENS,
-    EditLines,
-    FillGaps,
-    InfillRequest,
-    InfillResult,
-    Region,
-    Task,
-)
+from lacuna_model.core.params import MORE_TOKENS, EditLines, FillGaps, InfillRequest, InfillResult, Region, Task
 from lacuna_model.languages.registry import require_language
 from lacuna_model.text import diff
 from lacuna_model.text.lines import newline_of

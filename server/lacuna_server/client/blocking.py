@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import contextmanager
 from pathlib import Path
 
+from lacuna_model.core.context import finished
 from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
@@ -65,13 +66,7 @@ class ServiceEngine:
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result. Raises ServiceError."""
-        stream = self._stream(request, snapshots=False)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                result: InfillResult = end.value
-                return result
+        return finished(self._stream(request, snapshots=False))
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         """Fill every region, yielding a snapshot after each step; the generator's value is the result."""

@@ -3,9 +3,7 @@ import pytest
 from lacuna_lsp.suggest.triggers import Cursor, Shape, shape, sure_part
 
 TEXT = "total(first, second)\nreturn total"
-LINES = (0.5, 0.2)
 Words = tuple[tuple[int, float], ...]
-WORDS = ((5, 0.9), (6, 0.8), (11, 0.7), (12, 0.6))
 
 
 @pytest.mark.parametrize(
