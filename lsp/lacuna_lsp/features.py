@@ -165,7 +165,7 @@ async def inline_completion(ls: Server, params: CursorParams) -> types.InlineCom
 async def inline_edit(ls: Server, params: CursorParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
-    told = {one.range.start.line: one.message for one in context.diagnostics}
+    told = {one.range.start.line: one.said for one in context.diagnostics}
     shown = await ls.next_edits.offer(
         document, params.position.line, invoked=context.invoked, others=context.other_documents, told=told
     )

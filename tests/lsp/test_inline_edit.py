@@ -13,7 +13,8 @@ USES = f"import old_name¦\n{FILLER}keep(old_name, 1)\n{FILLER}show(old_name)\n"
 async def asked(editor: Editor, **context: Any) -> list[dict[str, Any]]:
     params = {
         "textDocument": {"uri": editor.uri, "version": editor.version},
-        "position": {"line": editor.position.line, "character": editor.position.character},
+        # Lua has no whole numbers of its own.
+        "position": {"line": float(editor.position.line), "character": float(editor.position.character)},
         "context": {"triggerKind": 2, **context},
     }
     answer = await editor.client.protocol.send_request_async("textDocument/copilotInlineEdit", params)
@@ -58,7 +59,9 @@ async def test_one_place_at_a_time_and_the_next_after_its_acceptance(editor: Edi
     await editor.begin(USES, ready=False)
     assert await asked(editor) == []
     renamed(editor)
-    (edit,) = await asked(editor)
+    place = {"line": 13, "character": 0}
+    marked = {"range": {"start": place, "end": place}, "message": {"kind": "markdown", "value": "`old_name`?"}}
+    (edit,) = await asked(editor, diagnostics=[marked])
     assert edit["text"] == "keep(new_name, 1)"
     assert edit["range"]["start"] == {"line": 13, "character": 0}
     assert edit["textDocument"] == {"uri": editor.uri, "version": editor.version}

@@ -53,7 +53,12 @@ class Reported(OwnParams, frozen=True):
     """What a compiler or linter reports of a place."""
 
     range: types.Range
-    message: str
+    message: str | types.MarkupContent
+
+    @property
+    def said(self) -> str:
+        """The message as text."""
+        return self.message if isinstance(self.message, str) else self.message.value
 
 
 class Context(OwnParams, frozen=True):
@@ -213,7 +218,7 @@ class Protocol(LanguageServerProtocol):
             if own is None:
                 return super().structure_message(data)
             message = super().structure_message(data | {"params": None})
-            message.params = msgspec.convert(data.get("params"), own)
+            message.params = msgspec.convert(data.get("params"), own, strict=False)
             return message
         except (JsonRpcException, msgspec.ValidationError) as problem:
             error = problem if isinstance(problem, JsonRpcException) else JsonRpcInvalidParams(f"{problem}")

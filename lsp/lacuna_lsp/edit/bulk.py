@@ -1,6 +1,7 @@
 """Edits of many places, proposed in a preview."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_instruc
 # A document, with the expected version if the client sends one.
 Document = types.OptionalVersionedTextDocumentIdentifier
 APPLY = "Apply"
+REPORTED = 100  # places, after each of which a search says how many there are
 DOCUMENT_CHANGES = "workspace.workspace_edit.document_changes"
 
 
@@ -196,7 +198,13 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
     Files that are not open and may not be written are left out.
     """
     ls.inline.hide()
-    found, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    loop, counted = asyncio.get_running_loop(), itertools.count(1)
+
+    def found_one() -> None:
+        if (number := next(counted)) % REPORTED == 0:
+            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
+
+    found, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, done = sum(len(rewrites) for _, rewrites in found), 0
 
