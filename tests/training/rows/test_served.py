@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.model.fim import tiny_fim
 from tests.training.rows.test_samples import example
-from tests.training.rows.test_training import BASE
+from tests.training.test_base import BASE, MODEL
 
 from lacuna_model.core.params import DecodeOptions, FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.editing.editor import UNCHANGED
@@ -24,7 +23,6 @@ from training.rows import samples
 from training.rows.samples import edit, infill
 from training.rows.training import RowsFit
 
-MODEL = tiny_fim.loaded()
 BELOW = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(4))
 STANDING = "\n    return value\n" + BELOW
 FOLLOWED = example(STANDING.replace("value", "item"), STANDING)
