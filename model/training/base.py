@@ -4,8 +4,9 @@ Real rows are as they are in the engine. Rows of masks have additions in every l
 these rows alone. Weights come in plain order, which any machine can read, and are made dense.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,9 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.transformer import Rotations
 
+# The product of rows and the weights of a name; what rows make of each other, of their queries, keys and values.
+Linear = Callable[[str, Tensor], Tensor]
+Attend = Callable[[Tensor], Tensor]
 BLOCKS, SCALE = ".blocks", ".scale"
 # Rows whose logits are in memory at once.
 HEAD_ROWS = 2048
@@ -91,16 +95,23 @@ class Base:
     @torch.no_grad()
     def read(self, ids: Tensor) -> Read:
         """Read prompts ``ids`` [P, T]; what fills them up at their ends is seen by no token of theirs."""
-        x, turned = self.embedding[ids].float(), self._turns(torch.arange(ids.shape[1], device=ids.device))
-        keys, values = [], []
-        for layer in self._layers:
-            query, key, value = self._projected(self._linear(layer, "qkv", self._normed(layer, "attn_norm", x)), turned)
+        turned, keys, values = (
+            self._turns(torch.arange(ids.shape[1], device=ids.device)),
+            list[Tensor](),
+            list[Tensor](),
+        )
+
+        def attend(states: Tensor) -> Tensor:
+            query, key, value = self._projected(states, turned)
             keys.append(key)
             values.append(value)
             mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
-            x = x + self._linear(layer, "output", mixed.transpose(1, 2).flatten(2))
-            x = x + self._linear(layer, "down", self._gated(self._linear(layer, "gate_up", self._mlp_in(layer, x))))
-        return Read(self._last(x), keys, values)
+            return mixed.transpose(1, 2).flatten(2)
+
+        x = self.embedding[ids].float()
+        for layer in self._layers:
+            x = self._through(layer, x, partial(_linear, layer), attend)
+        return Read(self._normed(self._final_norm, x), keys, values)
 
     def denoised(self, masks: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:
         """The final states [N, R, H] of rows of masks, of which ``masks`` [slots - 1, H] are the inputs.
@@ -119,51 +130,37 @@ class Base:
         turned = self._turns(rows.positions())
         groups, heads = self.config.num_kv_heads, self.config.num_heads
         # The queries that share a key are the rows of one head, so that keys are not repeated.
-        shared = heads // groups
-        mask = self._shown(rows.visible(read.states.shape[1]), shared)
+        visible = rows.visible(read.states.shape[1]).repeat(1, heads // groups, 1)[:, None]
+        mask = torch.zeros(visible.shape, dtype=self.dtype, device=visible.device).masked_fill_(~visible, -torch.inf)
         for index, layer in enumerate(self._layers):
-            own = {
-                name: [additions[f"layers.{index}.{name}.{part}"].to(self.dtype) for part in ("low", "high")]
-                for name in FUSED
-            }
 
-            def linear(
-                name: str, x: Tensor, layer: Mapping[str, Tensor] = layer, own: dict[str, list[Tensor]] = own
-            ) -> Tensor:
-                low, high = own[name]
-                return self._linear(layer, name, x).addmm_(F.linear(x, low), high.T)
+            def linear(name: str, x: Tensor, index: int = index, layer: Mapping[str, Tensor] = layer) -> Tensor:
+                low, high = (additions[f"layers.{index}.{name}.{part}"].to(self.dtype) for part in ("low", "high"))
+                return _linear(layer, name, x).addmm_(F.linear(x, low), high.T)
 
-            states = linear("qkv", self._normed(layer, "attn_norm", x)).view(*rows.anchor.shape, -1)
-            query, key, value = self._projected(states, turned)
-            keys = torch.cat((read.keys[index][rows.prompt], key), dim=2)
-            values = torch.cat((read.values[index][rows.prompt], value), dim=2)
-            query = query.reshape(len(query), groups, -1, query.shape[-1])
-            mixed = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
-            mixed = mixed.reshape(len(query), heads, -1, query.shape[-1]).transpose(1, 2)
-            x = x + linear("output", mixed.reshape(len(x), -1))
-            x = x + linear("down", self._gated(linear("gate_up", self._mlp_in(layer, x))))
-        return self._last(x).view(*rows.anchor.shape, -1)
+            def attend(states: Tensor, index: int = index) -> Tensor:
+                query, key, value = self._projected(states.view(*rows.anchor.shape, -1), turned)
+                keys = torch.cat((read.keys[index][rows.prompt], key), dim=2)
+                values = torch.cat((read.values[index][rows.prompt], value), dim=2)
+                query = query.reshape(len(query), groups, -1, query.shape[-1])
+                mixed = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+                return mixed.reshape(len(query), heads, -1, query.shape[-1]).transpose(1, 2).reshape(len(states), -1)
+
+            x = self._through(layer, x, linear, attend)
+        return self._normed(self._final_norm, x).view(*rows.anchor.shape, -1)
 
     def likeliest(self, states: Tensor) -> Tensor:
         """The likeliest tokens [N] of states [N, H]."""
         return torch.cat([F.linear(part, self.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])
 
-    def _linear(self, layer: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
-        return F.linear(x, layer[name], layer.get(name + ".bias"))
+    def _through(self, layer: Mapping[str, Tensor], x: Tensor, linear: Linear, attend: Attend) -> Tensor:
+        """What a layer makes of rows ``x``."""
+        x = x + linear("output", attend(linear("qkv", self._normed(layer["attn_norm"], x))))
+        gate, up = linear("gate_up", self._normed(layer["mlp_norm"], x)).chunk(2, dim=-1)
+        return x + linear("down", F.silu(gate) * up)
 
-    def _normed(self, layer: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
-        weight = layer[name].to(x.dtype)
-        return F.rms_norm(x, x.shape[-1:], weight, self.config.rms_norm_eps).to(self.dtype)
-
-    def _mlp_in(self, layer: Mapping[str, Tensor], x: Tensor) -> Tensor:
-        return self._normed(layer, "mlp_norm", x)
-
-    def _last(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, x.shape[-1:], self._final_norm.to(x.dtype), self.config.rms_norm_eps).to(self.dtype)
-
-    def _gated(self, gate_up: Tensor) -> Tensor:
-        gate, up = gate_up.chunk(2, dim=-1)
-        return F.silu(gate) * up
+    def _normed(self, weight: Tensor, x: Tensor) -> Tensor:
+        return F.rms_norm(x, x.shape[-1:], weight.to(x.dtype), self.config.rms_norm_eps).to(self.dtype)
 
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for positions [..., R], to broadcast over heads [..., 1, R, D]."""
@@ -183,11 +180,9 @@ class Base:
         query, key = both.to(self.dtype).split_with_sizes((heads, groups), 1)
         return query, key, value
 
-    def _shown(self, visible: Tensor, shared: int) -> Tensor:
-        """A mask [N, 1, shared * R, K] that is added to scores: 0, or minus infinity."""
-        added = torch.zeros(visible.shape, dtype=self.dtype, device=visible.device)
-        added.masked_fill_(~visible, -torch.inf)
-        return added[:, None].repeat(1, 1, shared, 1)
+
+def _linear(layer: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
+    return F.linear(x, layer[name], layer.get(name + ".bias"))
 
 
 class PlainOrder:

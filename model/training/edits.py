@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -60,14 +60,61 @@ class EditExample(msgspec.Struct, frozen=True):
         return self.standing != self.updated
 
 
+class _Change(NamedTuple):
+    """The lines ``was`` of a text, up to ``hunk.end``, became the lines ``made``."""
+
+    hunk: Hunk
+    was: Sequence[str]
+    made: Sequence[str]
+
+    @property
+    def is_worth(self) -> bool:
+        """Whether it says something: no formatting, no number alone, no import alone."""
+        was, made = "".join(self.was), "".join(self.made)
+        if max(len(self.was), len(self.made)) > MAX_LINES or _words(was) == _words(made):
+            return False
+        if _DIGITS.sub("0", was) == _DIGITS.sub("0", made):
+            return False
+        written = [line for line in {*self.was} ^ {*self.made} if line.strip()]
+        return bool(written) and not all(map(_IMPORT.match, written))
+
+    def takes_back(self, other: "_Change") -> bool:
+        """Whether it writes again what another one has taken away."""
+        written = {line.strip() for line in self.made if line.strip()}
+        return bool(written) and written <= {line.strip() for line in other.was}
+
+
+def _words(text: str) -> list[str]:
+    """The tokens of a text but for those that formatting moves."""
+    return [token for token in TokenizedText(text).texts if token not in (*LINE_ENDS, ",")]
+
+
 def examples(before: str, after: Document, seed: int) -> list[EditExample]:
     """The examples of a file that was ``before``; two thirds of them have something to do, where there are so many."""
     old, new = lines_of(before, keepends=True), lines_of(after.text, keepends=True)
-    changes = [part for hunk in hunks(before, after.text) for part in _parts(old, new, hunk)]
+    changes = [
+        _Change(part, old[part.start : part.end], new[part.new_start : part.new_end])
+        for hunk in hunks(before, after.text)
+        for part in _parts(old, new, hunk)
+    ]
     found: dict[bool, list[EditExample]] = {True: [], False: []}
-    for change, following in pairwise([*changes, None]):
-        assert change is not None
-        if _is_worth(old, new, change) and (one := _example(old, new, change, following, changes, after)):
+    for index, change in enumerate(changes):
+        last = change.hunk.end + ROWS
+        updated = _updated(old[change.hunk.end : last], change, changes[index + 1 :]) if change.is_worth else None
+        if updated is not None and (standing := "".join(old[change.hunk.end : last])).strip() and updated.strip():
+            one = EditExample(
+                after.package,
+                after.version,
+                after.licence,
+                after.path,
+                after.language,
+                prefix="".join(new[: change.hunk.new_start])[-BEFORE:],
+                old="".join(change.was),
+                new="".join(change.made),
+                standing=standing,
+                updated=updated,
+                suffix="".join(old[last:])[:AFTER],
+            )
             found[one.follows].append(one)
     rng = Random(f"{seed} {after.package} {after.path}")
     rng.shuffle(found[False])
@@ -85,72 +132,17 @@ def _parts(old: Sequence[str], new: Sequence[str], hunk: Hunk) -> Iterator[Hunk]
             yield Hunk(hunk.start + row, hunk.start + row + 1, hunk.new_start + row, hunk.new_start + row + 1)
 
 
-def _is_worth(old: Sequence[str], new: Sequence[str], change: Hunk) -> bool:
-    """Whether a change says something: no formatting, no number alone, no import alone."""
-    was, made = _lines(old, new, change)
-    if max(change.end - change.start, change.new_end - change.new_start) > MAX_LINES:
-        return False
-    if _words(was) == _words(made):
-        return False
-    if _DIGITS.sub("0", "".join(was)) == _DIGITS.sub("0", "".join(made)):
-        return False
-    written = [line for line in {*was} ^ {*made} if line.strip()]
-    return bool(written) and not all(map(_IMPORT.match, written))
-
-
-def _words(lines: Sequence[str]) -> list[str]:
-    """The tokens of lines but for those that formatting moves."""
-    return [text for text in TokenizedText("".join(lines)).texts if text not in (*LINE_ENDS, ",")]
-
-
-def _example(
-    old: Sequence[str],
-    new: Sequence[str],
-    change: Hunk,
-    following: Hunk | None,
-    changes: Sequence[Hunk],
-    after: Document,
-) -> EditExample | None:
-    """The example of a change; None where what follows goes beyond the lines that are rewritten, or takes it back."""
-    last = change.end + ROWS
-    standing = old[change.end : last]
-    updated = list(standing)
-    if following is not None and following.start < last:
-        if not _is_worth(old, new, following) or _reverses(old, new, change, following):
+def _updated(standing: list[str], change: _Change, later: Sequence[_Change]) -> str | None:
+    """What becomes of the lines ``standing`` below a change; None where what follows goes on below them, says nothing,
+    or takes the change back.
+    """
+    start, last = change.hunk.end, change.hunk.end + ROWS
+    if later and later[0].hunk.start < last:
+        if later[0].hunk.end > last or not later[0].is_worth or later[0].takes_back(change):
             return None
-        inside = [one for one in changes if one.start >= change.end and one.end <= last]
-        if following not in inside:
-            return None
-        for one in reversed(inside):
-            updated[one.start - change.end : one.end - change.end] = new[one.new_start : one.new_end]
-    if not "".join(standing).strip() or not "".join(updated).strip():
-        return None
-    was, made = _lines(old, new, change)
-    return EditExample(
-        after.package,
-        after.version,
-        after.licence,
-        after.path,
-        after.language,
-        "".join(new[: change.new_start])[-BEFORE:],
-        "".join(was),
-        "".join(made),
-        "".join(standing),
-        "".join(updated),
-        "".join(old[last:])[:AFTER],
-    )
-
-
-def _reverses(old: Sequence[str], new: Sequence[str], change: Hunk, following: Hunk) -> bool:
-    """Whether a change writes again what the one before has taken away."""
-    was, _ = _lines(old, new, change)
-    _, made = _lines(old, new, following)
-    written = {line.strip() for line in made if line.strip()}
-    return bool(written) and written <= {line.strip() for line in was}
-
-
-def _lines(old: Sequence[str], new: Sequence[str], change: Hunk) -> tuple[Sequence[str], Sequence[str]]:
-    return old[change.start : change.end], new[change.new_start : change.new_end]
+        for one in reversed([one for one in later if one.hunk.end <= last]):
+            standing[one.hunk.start - start : one.hunk.end - start] = one.made
+    return "".join(standing)
 
 
 class EditRecord(msgspec.Struct, kw_only=True):

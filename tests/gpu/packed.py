@@ -5,6 +5,7 @@ Ids are renumbered: those of the head's cut come first, then the others that the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from random import Random
 
 import msgspec
@@ -59,11 +60,11 @@ class Pack:
 
 def to_bytes(pack: Pack) -> bytes:
     tensors = {WEIGHT + name: one.half() if one.dtype is torch.float32 else one for name, one in pack.weights.items()}
-    tensors |= _listed("texts", pack.texts, narrow=True)
+    tensors |= _listed("texts", pack.texts, torch.uint16)
     for name, samples in pack.prompts.items():
-        tensors |= _listed(f"prompts.{name}", [torch.tensor(one.ids) for one in samples], narrow=True)
-        if samples and samples[0].greedy is not None:
-            tensors |= _listed(f"greedy.{name}", [torch.tensor(one.greedy) for one in samples], narrow=False)
+        tensors |= _listed(f"prompts.{name}", [torch.tensor(one.ids) for one in samples], torch.uint16)
+        said = [torch.tensor(one.greedy) for one in samples if one.greedy is not None]
+        tensors |= _listed(f"greedy.{name}", said, torch.int32)
     tensors |= {"row.ids": pack.row[0].int(), "row.logits": pack.row[1].half()}
     return save(tensors, metadata={"about": msgspec.json.encode(pack.about).decode()})
 
@@ -73,25 +74,19 @@ def from_bytes(blob: bytes) -> Pack:
     header = msgspec.json.decode(blob[8 : 8 + int.from_bytes(blob[:8], "little")])
     about = msgspec.json.decode(header["__metadata__"]["about"], type=About)
     prompts = {}
-    named = [key for key in tensors if key.startswith("prompts.") and key.endswith(".lengths")]
-    for name in [key.removeprefix("prompts.").removesuffix(".lengths") for key in named]:
-        ids = _unlisted(f"prompts.{name}", tensors)
-        said = _unlisted(f"greedy.{name}", tensors) if f"greedy.{name}.lengths" in tensors else [None] * len(ids)
-        prompts[name] = [Sample(one, other) for one, other in zip(ids, said, strict=True)]
+    for key in [key for key in tensors if key.startswith("prompts.") and not key.endswith(".lengths")]:
+        name = key.removeprefix("prompts.")
+        pairs = zip_longest(_unlisted(key, tensors), _unlisted(f"greedy.{name}", tensors))
+        prompts[name] = [Sample(ids, said) for ids, said in pairs]
     weights = {name.removeprefix(WEIGHT): one for name, one in tensors.items() if name.startswith(WEIGHT)}
     row = (tensors["row.ids"].long(), tensors["row.logits"].float())
     return Pack(about, weights, _unlisted("texts", tensors), prompts, row)
 
 
-def _listed(name: str, parts: Sequence[Tensor], *, narrow: bool) -> dict[str, Tensor]:
+def _listed(name: str, parts: Sequence[Tensor], kind: torch.dtype) -> dict[str, Tensor]:
     lengths = torch.tensor([len(part) for part in parts], dtype=torch.int32)
-    whole = torch.cat(list(parts)) if parts else torch.empty(0, dtype=torch.long)
-    # 16-bit ids as signed ones with the same bits.
-    kept = torch.where(whole >= 1 << 15, whole - MAX_IDS, whole).short() if narrow else whole.int()
-    return {name: kept, f"{name}.lengths": lengths}
+    return {name: torch.cat([*parts, torch.empty(0, dtype=torch.long)]).to(kind), f"{name}.lengths": lengths}
 
 
 def _unlisted(name: str, tensors: dict[str, Tensor]) -> list[Tensor]:
-    whole = tensors[name].int()
-    whole = whole % MAX_IDS if tensors[name].dtype is torch.int16 else whole
-    return list(whole.split(tensors[f"{name}.lengths"].tolist()))
+    return list(tensors[name].int().split(tensors[f"{name}.lengths"].tolist()))

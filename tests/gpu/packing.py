@@ -26,14 +26,7 @@ USED_UP = 20_000
 ROW = "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total /"
 
 
-def make(
-    about: Preparation,
-    weights: dict[str, Tensor],
-    corpus: Path,
-    *,
-    tokens: int,
-    taught: dict[str, Path],
-) -> Pack:
+def make(about: Preparation, weights: dict[str, Tensor], corpus: Path, *, tokens: int, taught: dict[str, Path]) -> Pack:
     """A pack of so many tokens of texts; ``taught`` are files of a teacher's prompts, by the names they get."""
     tokenizer = Tokenizer(about.vocabulary)
     fim = tokenizer.fim
@@ -118,8 +111,6 @@ def _moved(one: Sample, numbers: Tensor) -> Sample:
 
 
 def _renumbered(fim: FimTokens, numbers: Tensor) -> FimTokens:
-    def new(token: int) -> int:
-        return int(numbers[token])
-
-    start = tuple(map(new, fim.start))
-    return FimTokens(new(fim.prefix), new(fim.suffix), new(fim.middle), frozenset(), start=start)
+    old = torch.tensor([fim.prefix, fim.suffix, fim.middle, *fim.start])
+    prefix, suffix, middle, *start = numbers[old].tolist()
+    return FimTokens(prefix, suffix, middle, frozenset(), start=tuple(start))

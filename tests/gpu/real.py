@@ -45,10 +45,7 @@ BATCHES = (1, 8)
 # The kinds of ways.
 FREE, CONSTRAINED, TWO_GAPS, EIGHT_BIT = "free", "constrained", "two gaps", "keys in 8 bit"
 # What may draft, by what is reported of it.
-DRAFTS = {
-    "no drafts": DecodeOptions(prior=False, drafter=False),
-    "drafts": DecodeOptions(),
-}
+DRAFTS = {"no drafts": DecodeOptions(prior=False, drafter=False), "drafts": DecodeOptions()}
 
 
 class Aside(msgspec.Struct):

@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -51,19 +52,16 @@ def run(chosen: argparse.Namespace, report: Report) -> None:
     held = {
         name: [one.to(device) for one in batched(some[: chosen.held], pack.about.fim, chosen.batch)]
         for name, some in pack.prompts.items()
-        if name.startswith("held_out")
+        if name.startswith("held_out") and some
     }
     fit = Fit(base, slots=chosen.slots, rank=chosen.rank, rate=chosen.rate, soft=chosen.soft, seed=chosen.seed)
     if chosen.begin:
         fit.begin_from(chosen.begin)
-    measure(fit, held, report, "start")
     training, found = _Training(fit, held, report, chosen, began), Progress()
-    feed = ahead(batched(pack.samples(chosen.seed), pack.about.fim, chosen.batch), fit.device)
-    try:
-        options = {"rows": chosen.batch, "done": training.done, "notice": training.notice, "every_s": chosen.notice}
+    training.measure("start")
+    options = {"rows": chosen.batch, "done": training.done, "notice": training.notice, "every_s": chosen.notice}
+    with closing(ahead(batched(pack.samples(chosen.seed), pack.about.fim, chosen.batch), fit.device)) as feed:
         loop.train(fit.step, feed, found, **options)
-    finally:
-        feed.close()
     training.mark("end", found)
 
 
@@ -71,12 +69,7 @@ class _Training:
     """What a training says and writes as it goes."""
 
     def __init__(
-        self,
-        fit: Fit,
-        held: dict[str, list[Batch]],
-        report: Report,
-        chosen: argparse.Namespace,
-        began: float,
+        self, fit: Fit, held: dict[str, list[Batch]], report: Report, chosen: argparse.Namespace, began: float
     ) -> None:
         self._fit, self._held, self._report, self._chosen, self._began = fit, held, report, chosen, began
         self._marks = [(share, f"{round(share * chosen.seconds)}") for share in MARKS]
@@ -102,15 +95,19 @@ class _Training:
         """Write the mask rows, then measure them."""
         path = self._chosen.out / f"masks-{name}.safetensors"
         rows_file.write(path, *self._fit.kept())
-        size = path.stat().st_size
-        self._report.add(f"{name} bytes", size, f"less than {MAX_FILE}")
-        self._report.add(
-            f"{name} trained",
-            {"s": round(found.seconds, 1), "steps": found.steps, "tokens": found.tokens, "rows": found.rows},
-        )
+        self._report.add(f"{name} bytes", path.stat().st_size, f"less than {MAX_FILE}")
+        trained = {"s": round(found.seconds, 1), "steps": found.steps, "tokens": found.tokens, "rows": found.rows}
+        self._report.add(f"{name} trained", trained)
         self._report.add(f"{name} loss", found.loss)
-        measure(self._fit, self._held, self._report, name)
+        self.measure(name)
         self._report.add(f"{name} at_s", time.monotonic() - self._began)
+
+    def measure(self, name: str) -> None:
+        """The acceptance by slot on held-out prompts, against the base itself and each teacher."""
+        for key, batches in self._held.items():
+            accepted = self._fit.acceptance(batches)
+            self._report.add(f"{name} {key}", [round(one, 4) for one in accepted])
+            self._report.add(f"{name} {key} tokens a pass", tokens_a_pass(accepted))
 
 
 def check(pack: Pack, base: Base, report: Report) -> None:
@@ -123,16 +120,6 @@ def check(pack: Pack, base: Base, report: Report) -> None:
     report.add("row's largest difference", float((found - wanted).abs().max()), "below 0.5")
     if not alike > 0.98:
         raise ValueError("the weights are not those that were packed")
-
-
-def measure(fit: Fit, held: dict[str, list[Batch]], report: Report, name: str) -> None:
-    """The acceptance by slot on held-out prompts, against the base itself and each teacher."""
-    for key, batches in held.items():
-        if not batches:
-            continue
-        accepted = fit.acceptance(batches)
-        report.add(f"{name} {key}", [round(one, 4) for one in accepted])
-        report.add(f"{name} {key} tokens a pass", tokens_a_pass(accepted))
 
 
 def pack_here(chosen: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
 """The corpus is built from its package list, filtered, deduplicated, split and recorded."""
 
+import gzip
 import json
 from itertools import islice
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_benchmarks_come_from_files_and_from_packages(shelf: Shelf, tmp_path: Pa
         {"prompt": "def beta_problem(): return 'the quick brown fox jumps over that lazy dog today'"},
         {"prompt": "def other_problem(): return 'some honest words nobody else would ever write down'"},
     ]
-    (tmp_path / "dev.jsonl").write_text(json.dumps(problems[0]))
+    (tmp_path / "dev.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(problems[0])}\n".encode()))
     shelf.add("alpha", {"one.py": module("one"), "a.py": module("a") + problems[0]["prompt"]})
     shelf.add("judge", {"data/problems.jsonl": json.dumps(problems[1])})
     shelf.add("beta", {"b.py": module("b") + problems[1]["prompt"]})
@@ -84,7 +85,7 @@ def test_benchmarks_come_from_files_and_from_packages(shelf: Shelf, tmp_path: Pa
         packages(alpha=Role.TRAIN, beta=Role.TRAIN, judge=Role.BENCHMARK),
         tmp_path / "out",
         sources={"shelf": shelf},
-        benchmark_files=[tmp_path / "dev.jsonl"],
+        benchmark_files=[tmp_path / "dev.jsonl.gz"],
     )
     assert [record.dropped for record in manifest.packages] == [{"benchmark problem": 1}, {"benchmark problem": 1}]
     assert list(texts(tmp_path / "out/python/train.jsonl.zst")) == ["alpha/one.py"]

@@ -46,6 +46,12 @@ def test_a_change_of_several_lines_is_cut_between_them() -> None:
     assert one.updated == "    return 4 * side\n"
 
 
+def test_lines_that_are_inserted_are_not_inserted_again() -> None:
+    after = BEFORE.replace("def border(size)", "# around\ndef border(side)").replace("4 * size", "4 * side")
+    (one, *_) = examples(BEFORE.replace("def border(size)", "def border(side)"), document(after), 0)
+    assert (one.old, one.new, one.updated) == ("", "# around\n", "def border(side):\n    return 4 * side\n")
+
+
 def test_what_teaches_nothing_is_left_out() -> None:
     formatted = BEFORE.replace("(width, height):", "(\n    width,\n    height,\n):")
     imports = BEFORE.replace("import os", "import sys")

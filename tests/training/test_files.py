@@ -48,28 +48,27 @@ def test_compiled_javascript_is_left_out() -> None:
     assert reason(code + "exports.__esModule = true;\n", "a/add.js", "javascript") == "generated"
 
 
-def test_files_that_are_too_small_or_too_large_are_left_out() -> None:
-    assert reason("x = 1\n") == "too small"
-    assert reason("#" * (MIN_BYTES - 1)) == "too small"
-    assert reason("word = 1\n" * (MAX_BYTES // 8)) == "too large"
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = 1\n", "too small"),
+        ("#" * (MIN_BYTES - 1), "too small"),
+        ("word = 1\n" * (MAX_BYTES // 8), "too large"),
+        (GOOD + f"x = '{'word ' * 300}'\n", "long lines"),
+        ("TABLE = [\n" + "    'some word',\n" * 100 + "]\n", "mostly data"),
+        (GOOD + "TABLE = [1, 2, 3]\n" + "x = 48273948, 9283749, 82374\n" * 40, "mostly data"),
+        (GOOD + "def broken(:\n", "does not parse"),
+        (GOOD + "\x00", "not text"),
+        ("# GNU General Public License v3\n" + GOOD, "licence of the file"),
+        (GOOD + f"aws = {AWS_KEY!r}\n", "credential"),  # what is one is tested with lacuna_model.files.secrets
+    ],
+)
+def test_a_text_is_left_out_for_a_reason(text: str, why: str) -> None:
+    assert reason(text) == why
 
 
-def test_long_lines_data_and_syntax_errors_are_left_out() -> None:
-    assert reason(GOOD + f"x = '{'word ' * 300}'\n") == "long lines"
-    assert reason("TABLE = [\n" + "    'some word',\n" * 100 + "]\n") == "mostly data"
-    assert reason(GOOD + "TABLE = [1, 2, 3]\n" + "x = 48273948, 9283749, 82374\n" * 40) == "mostly data"
-    assert reason(GOOD + "def broken(:\n") == "does not parse"
-    assert reason(GOOD + "\x00") == "not text"
+def test_bytes_that_are_no_text_are_left_out() -> None:
     assert drop_reason("a.py", b"\xff\xfe" + GOOD.encode(), "python") == "not text"
-
-
-def test_a_file_under_another_licence_is_left_out() -> None:
-    assert reason("# GNU General Public License v3\n" + GOOD) == "licence of the file"
-
-
-def test_credentials_are_left_out() -> None:
-    """What is one is tested with :mod:`lacuna_model.files.secrets`."""
-    assert reason(GOOD + f"aws = {AWS_KEY!r}\n") == "credential"
 
 
 @pytest.mark.parametrize(

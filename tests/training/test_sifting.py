@@ -1,19 +1,9 @@
 """Copies and evaluation problems are recognised."""
 
-import gzip
-import json
-
 import pytest
 
 from training.packages import CorpusError
 from training.sifting import Benchmarks, Duplicates, sketch
-
-PROBLEM = {
-    "prompt": 'def longest_road(cities):\n    """Return the longest road that joins two different cities."""\n',
-    "canonical_solution": "    return max(road.length for road in cities.roads if road.first is not road.last)\n",
-    "suffix": "",
-    "entry_point": "longest_road",
-}
 
 
 def module(words: int, start: int = 0) -> str:
@@ -41,14 +31,6 @@ def test_the_task_sentences_of_mbpp_are_recognised() -> None:
     order = "Write a python function to reverse a list.\n"
     assert Benchmarks().contaminates(order * 3)
     assert not Benchmarks().contaminates(order)
-
-
-def test_problem_files_are_read_plain_and_compressed() -> None:
-    line = (json.dumps(PROBLEM) + "\n").encode()
-    for name, data in (("a.jsonl", line), ("b.jsonl.gz", gzip.compress(line))):
-        benchmarks = Benchmarks()
-        benchmarks.read(name, data)
-        assert benchmarks.contaminates(str(PROBLEM["prompt"]))
 
 
 def test_a_damaged_problem_file_is_named() -> None:

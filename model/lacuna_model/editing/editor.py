@@ -177,16 +177,13 @@ class Editor:
 
     def _followed(self, part: EditedPart, written: str, log_probs: Sequence[float]) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
-        whole = written if self._deletes() else lines.without_losses(part.text, written)
+        last = [one.bare for one in self._changes[-1:]]
+        deletes = any(len(one.new.splitlines()) < len(one.old.splitlines()) for one in last)
+        whole = written if deletes else lines.without_losses(part.text, written)
         if whole != written and not self._is_valid(part, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
         return Rewriting("ok", whole, "", (*blank, *lines.carried(log_probs, written, whole)))
-
-    def _deletes(self) -> bool:
-        """Whether the last change left fewer lines than there were."""
-        last = (one.bare for one in self._changes[-1:])
-        return any(len(one.new.splitlines()) < len(one.old.splitlines()) for one in last)
 
     def _whole(self, part: EditedPart, instruction: str, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""

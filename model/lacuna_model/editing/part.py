@@ -134,7 +134,9 @@ def edit_layout(model: Loaded, part: EditedPart, request: InfillRequest, instruc
     Raises RequestError where the part is too long, and where the model takes no instructions.
     """
     old = part.draft(model.tokenizer)
-    fence = _fence(part.old)
+    # A fence that does not occur in the part; of Markdown's two, models know backticks best.
+    fences = ("`" * 3, *("~" * length for length in range(3, 9)))
+    fence = next((fence for fence in fences if fence not in part.old), fences[-1])
     known = language_for(request.path, request.language)
     opened = f"{fence}{known.name if known is not None else ''}\n"
     asked = _asked(model, part, request.path, instruction, opened, fence)
@@ -164,12 +166,6 @@ def _asked(model: Loaded, part: EditedPart, path: str, instruction: str, opened:
         said = f"{BESIDE} {name} around the part:\n{around}\n\n{said}"
     asked = f"{said}Instruction: {instruction.strip()}\n\n{ANSWER}."
     return asked.replace("\r\n", LF)
-
-
-def _fence(text: str) -> str:
-    """A fence that does not occur in a text; of Markdown's two, models know backticks best."""
-    fences = ("`" * 3, *("~" * length for length in range(3, 9)))
-    return next((fence for fence in fences if fence not in text), fences[-1])
 
 
 def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:

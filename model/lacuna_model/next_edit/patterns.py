@@ -130,7 +130,7 @@ def _pattern(change: RecentChange, ops: Sequence[Hunk], kind: Kind, left: int, r
     Returns None if it would change the brackets.
     """
     old, new = change.old, change.new
-    left, right = min(left, ops[0].start), min(right, len(old.all) - ops[-1].end)
+    left, right = min(left, ops[0].start), min(right, len(old.texts) - ops[-1].end)
     start, end = ops[0].start - left, ops[-1].end + right
     new_start, new_end = ops[0].new_start - left, ops[-1].new_end + right
     if net(old.texts[start:end]) != net(new.texts[new_start:new_end]) or start == end:

@@ -123,13 +123,12 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> MatchedP
         pieces.append(_blank(pattern, tokens, parts, position))
         if isinstance(output, int):
             begin, stop = parts[output]
-            pieces.append(tokens.text[tokens.all[begin].start : tokens.all[stop - 1].end])
+            pieces.append(tokens.text[tokens.starts[begin] : tokens.ends[stop]])
         else:
             pieces.append(_line_end(output, tokens))
     if pattern.new:
         pieces.append(_blank(pattern, tokens, parts, len(pattern.new)))
-    start = tokens.all[first - 1].end if first else 0
-    end = tokens.all[last].start if last < len(tokens.all) else len(tokens.text)
+    start, end = tokens.ends[first], tokens.starts[last]
     old, text = tokens.text[start:end], "".join(pieces)
     lead, tail = common_ends(old, text)
     new = text[lead : len(text) - tail]
@@ -167,9 +166,9 @@ def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: Parts, position
     first, last = parts[0][0], parts[-1][1]
     ends = [_is_line_end(pattern, output) for output in pattern.new[max(position - 1, 0) : position + 1]]
     if position == 0:
-        ends.insert(0, first == 0 or tokens.all[first - 1].ends_line)
+        ends.insert(0, first == 0 or tokens.texts[first - 1] in LINE_ENDS)
     if position == len(pattern.new):
-        ends.append(last < len(tokens.all) and tokens.all[last].ends_line)
+        ends.append(last < len(tokens.texts) and tokens.texts[last] in LINE_ENDS)
     return ends == [True, False]
 
 

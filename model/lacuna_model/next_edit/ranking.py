@@ -83,8 +83,8 @@ class Surroundings:
 
     def with_key(self, place: MatchedPlace) -> MatchedPlace:
         """Returns the place of a name that is a key, too, with that key before the new name."""
-        token = self._tokens.all[place.first]
-        return replace(place, start=token.start, end=token.end, text=f"{token.text}: {place.pattern.written[0]}")
+        name, at = self._tokens.texts[place.first], self._tokens.starts[place.first]
+        return replace(place, start=at, end=at + len(name), text=f"{name}: {place.pattern.written[0]}")
 
     def seen(self, place: MatchedPlace) -> Seen:
         """Compares the surroundings of a place with those of the change."""

@@ -130,8 +130,7 @@ class Renames:
 
     def _of_keyword(self, one: _Rename, there: Occurrence) -> Relation:
         """A keyword is the parameter of the function that is called, and no variable."""
-        pair = (one.changed, there) if one.changed.role == "variable" else (there, one.changed)
-        variable, keyword = pair
+        variable, keyword = (one.changed, there) if one.changed.role == "variable" else (there, one.changed)
         if variable.role != "variable":
             return "unknown"
         if not variable.parameter_of or variable.parameter_of != keyword.called:

@@ -121,7 +121,7 @@ class Scopes:
     @cached_property
     def _ways(self) -> dict[int, _Way]:
         """The way to each occurrence, by the index of its token."""
-        indexes = [index for name in self._names for index in self._tokens.places.get(name, ())]
+        indexes = sorted(index for name in self._names for index in self._tokens.places.get(name, ()))
         if len(indexes) > MAX_OCCURRENCES:
             return {}
         work.spend(len(indexes) * WAY_NS)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from lacuna_model.text.lines import CLOSER_OF, OPENER_OF, indentation, lines_of
@@ -22,20 +22,6 @@ Kind = Literal["code", "string", "comment"]
 KINDS: tuple[Kind, ...] = ("code", "string", "comment")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token and its character offsets in the text."""
-
-    text: str
-    start: int
-    end: int
-
-    @property
-    def ends_line(self) -> bool:
-        """Whether it is a line ending."""
-        return self.text in LINE_ENDS
-
-
 @dataclass(frozen=True)
 class TokenizedText:
     """A text and its tokens."""
@@ -48,14 +34,19 @@ class TokenizedText:
         return lines_of(self.text, keepends=True)
 
     @cached_property
-    def all(self) -> list[Token]:
-        """The tokens in order."""
-        return [Token(match[0], match.start(), match.end()) for match in _TOKEN.finditer(self.text)]
-
-    @cached_property
     def texts(self) -> list[str]:
         """The texts of the tokens."""
-        return [token.text for token in self.all]
+        return _TOKEN.findall(self.text)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each token begins, in characters, and where the text ends."""
+        return [*(match.start() for match in _TOKEN.finditer(self.text)), len(self.text)]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the blanks before each token begin, and those behind the last one."""
+        return [0, *(match.end() for match in _TOKEN.finditer(self.text))]
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
@@ -65,46 +56,35 @@ class TokenizedText:
             found.setdefault(text, []).append(index)
         return found
 
-    @cached_property
-    def _counts(self) -> Counter[str]:
-        return Counter(self.texts)
-
     def bits(self, text: str) -> float:
         """Returns how much a token says about its place, in bits: rare ones say more."""
-        return math.log2((len(self.all) + 2) / (self._counts[text] + 1))
+        return math.log2((len(self.texts) + 2) / (len(self.places.get(text, ())) + 1))
 
     def byte_offsets(self, indexes: Sequence[int]) -> list[int]:
-        """Returns where the tokens of some indexes begin in the text's UTF-8 form."""
-        starts = [self.all[index].start for index in indexes]
-        if self.text.isascii():
-            return starts
-        known, last, total = dict[int, int](), 0, 0
-        for start in sorted(set(starts)):
-            total += len(self.text[last:start].encode())
-            known[start], last = total, start
-        return [known[start] for start in starts]
+        """Returns where the tokens of some indexes, in order, begin in the text's UTF-8 form."""
+        starts = [0, *(self.starts[index] for index in indexes)]
+        return [*accumulate(len(self.text[start:end].encode()) for start, end in pairwise(starts))]
 
     def blank(self, index: int) -> str:
         """Returns the blanks before the token of an index; that after the last token is the end of the text."""
-        start = self.all[index - 1].end if index else 0
-        return self.text[start : self.all[index].start if index < len(self.all) else len(self.text)]
+        return self.text[self.ends[index] : self.starts[index]]
 
     def line_before(self, index: int) -> str:
         """Returns the text of a token's line before it."""
-        start = self.all[index].start if index < len(self.all) else len(self.text)
+        start = self.starts[index]
         return self.text[self.text.rfind("\n", 0, start) + 1 : start]
 
     def indent(self, index: int) -> str:
         """Returns the indentation of the line of a token; of the line before for one of an empty line."""
-        while 0 < index < len(self.all) and self.all[index].ends_line:
+        while 0 < index < len(self.texts) and self.texts[index] in LINE_ENDS:
             index -= 1
-        start = self.all[index].start if index < len(self.all) else len(self.text)
+        start = self.starts[index]
         begin = max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
         return indentation(self.text[begin:], " \t")
 
     def index_at(self, offset: int) -> int:
         """Returns the index of the first token that ends behind a character offset."""
-        return bisect_right(self.all, offset, key=attrgetter("end"))
+        return bisect_right(self.ends, offset, 1) - 1
 
 
 def is_word(text: str) -> bool:

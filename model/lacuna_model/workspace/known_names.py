@@ -131,9 +131,9 @@ class KnownNames:
         text = shown + closers(shown)
         tokens = TokenizedText(text)
         used = [
-            (index, token.text)
-            for index, token in enumerate(tokens.all)
-            if token.end >= len(head) and is_name(token.text)  # what stands right before the gap may declare
+            (index, name)
+            for index, name in enumerate(tokens.texts)
+            if tokens.ends[index + 1] >= len(head) and is_name(name)  # what stands right before the gap may declare
         ]
         scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
         if scopes is None:
@@ -142,7 +142,7 @@ class KnownNames:
         own = {name for _, name, one in roles if one.declares}
         found = dict[tuple[str, str, bool], NameUse]()
         for index, name, one in roles:
-            is_before = tokens.all[index].end == len(head)
+            is_before = tokens.ends[index + 1] == len(head)
             if is_before or one.role not in ("variable", "member") or _is_made(tokens, index):
                 continue
             is_member = index > 0 and tokens.texts[index - 1] in _DOTS
@@ -150,8 +150,8 @@ class KnownNames:
             if (one.role == "member" and not is_member) or (receiver if is_member else name) in own:
                 continue
             if (kind := self._kind(receiver or ".", name) if is_member else self._kind("", name)) is not None:
-                end = len(text[len(head) : tokens.all[index].end].encode())
-                is_instead = fill[: max(tokens.all[index].start - len(head), 0)] in self._instead
+                end = len(text[len(head) : tokens.ends[index + 1]].encode())
+                is_instead = fill[: max(tokens.starts[index] - len(head), 0)] in self._instead
                 found.setdefault((receiver or "." * is_member, name, is_instead), NameUse(name, kind, end, is_instead))
         return tuple(found.values())
 

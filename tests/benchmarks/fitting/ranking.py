@@ -67,7 +67,7 @@ def _is_right(case: EditCase, tokens: TokenizedText, one: Candidate, truths: Seq
     place = one.place
     left, right = tokens.texts[place.first - 1 : place.first], tokens.texts[place.last : place.last + 1]
     old = tokens.texts[place.first : place.last]
-    begin, end = tokens.all[place.first].start, max(tokens.all[place.last - 1].end, place.end)
+    begin, end = tokens.starts[place.first], max(tokens.ends[place.last], place.end)
     new = TokenizedText(tokens.text[begin : place.start] + place.text + tokens.text[place.end : end]).texts
     for hunk in line_edits(given, lines_of(text, keepends=True)):
         for truth in truths:

@@ -207,7 +207,7 @@ FAULTS = [
     ("A.java", ("class A {\n", GET, PUT), "make it public", f"public class A {{\n{PUBLIC}}}\n", "A again"),
     ("A.java", ("class A {\n", GET, PUT), "make it public",
      f"{PUBLIC}\n    public int put(int b) {{\n        return b;\n    }}\n", "put again"),
-    ("A.java", ("class A {\n", GET, PUT), "make it public and add put",
+    ("A.java", ("class A {\n", GET, PUT), "make it public and overload it",
      f"{PUBLIC}\n    public int put(long b) {{\n        return b;\n    }}\n", ""),
     ("c.ini", ("", "[a]\nx = 1\n", "\n[b]\ny = 2\n"), "set x to 5", "[a]\nx = 5\n[b]\ny = 3\n", "defines b again"),
     ("a.py", ("def f(a):\n", TOTAL, "    return total\n"), "call log with a", "    log(a)\n",

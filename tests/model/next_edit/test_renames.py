@@ -102,13 +102,6 @@ class B:
 def f(total):
     return total
 """,
-    "an import": """
-from ledger import @total
-def f(rows):
-    return @total(rows)
-def g(total):
-    return total
-""",
     "an import under another name": """
 from ledger import total as @total
 from order import total as other
@@ -146,12 +139,6 @@ def f(row):
     match row:
         case Order(total=other):
             return other, @total
-""",
-    "the argument of a constructor": """
-class Order:
-    def __init__(self, @total):
-        self.rows = [@total]
-x = Order(@total=1), Other(total=2), f(Other(total=3))
 """,
     "f-strings are code": """
 def f(rows):
@@ -216,15 +203,6 @@ function A() {
   const a = <total onSubmit={@total.submit}>{@total.x}</total>;
   return <Input total={@total} a={<total/>} b={render(<Input total={@total.x}/>)}/>;
 }
-""",
-        "a member": """
-interface A { @total: number }
-const a = <total>{b.@total}</total>;
-const c = d.@total, e = { @total: <total/> };
-""",
-        "a component that is a variable": """
-const @total = styles();
-const a = <@total.Item total={@total}></@total.Item>;
 """,
         "the attributes of a component": """
 const Order = ({ @total, rows }) => <p>{@total}{rows}</p>;
@@ -294,15 +272,6 @@ int f(int @total)
     return use(a, offsetof(struct order, total)) + @total;
 }
 """,
-        "a field": """
-struct order { int @total; };
-struct order f(int total)
-{
-    struct order a = { .@total = total };
-    a.@total = total;
-    return a;
-}
-""",
     },
     "cpp": {
         "lambdas and loops": """
@@ -367,11 +336,6 @@ fn f(@total: &str) -> T {
     T { total: @total }
 }
 """,
-        "a name in two patterns is one variable": """
-fn f(row: Row) -> i32 {
-    match row { Row::A(@total) | Row::B(@total) => @total, Row::C(total) => total }
-}
-""",
     },
     "csharp": {
         "names of arguments and members": """
@@ -405,13 +369,6 @@ fun f(@total: Int): Int {
 fun g(): Int { val total = 1
     return total }
 """,
-        "names of arguments": """
-fun f(row: Row): Order {
-    val @total = row.first()
-    val a = Order(total = @total, rest = 1)
-    return a.copy(1, total = @total.half())
-}
-""",
         "a parameter": """
 fun f(@total: Int): Int {
     return @total
@@ -436,12 +393,6 @@ function f($@total) {
     return $g($@total) + $this->total;
 }
 function g() { $total = 1; return $total; }
-""",
-        "names of arguments": """<?php
-function f($@total) {
-    $a = new Order(total: $@total);
-    return make($a, total: $@total, rest: 1);
-}
 """,
         "a parameter": """<?php
 class Order {

@@ -11,6 +11,7 @@ import torch
 from tests.model import tiny
 from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
+from tests.training.test_base import BASE, MODEL
 
 from lacuna_model.core.errors import LacunaError, WeightsError
 from lacuna_model.loading import rows_file
@@ -21,9 +22,6 @@ from training.base import Base
 from training.feeding import Batch, Sample, ahead, batched, prompt
 from training.loop import Progress
 from training.masks.fitting import Fit
-
-MODEL = tiny_fim.loaded()
-BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
 
 
 def samples(seed: int = 0) -> Iterator[Sample]:

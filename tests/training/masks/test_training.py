@@ -17,7 +17,7 @@ from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
 from training.base import Base, dense
 from training.masks import targets, training
-from training.masks.targets import make, read
+from training.masks.targets import read
 from training.masks.training import plain_form
 from training.packages import CorpusError
 
@@ -51,14 +51,10 @@ def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: 
     assert config.slots == len(tensors["masks"]) + 1 == len(second.accepted)
 
 
-def test_a_teacher_s_prompts_are_trained_on(gguf: Path, texts: Path, tmp_path: Path) -> None:
-    make(load_fim(gguf, "tiny"), texts, tmp_path / "taught", split="train", count=2, threads=1)
-    options: dict[str, Any] = {"steps": 1, "device": "cpu", "threads": 1, "say": lambda line: None}
-    found = training.train(gguf, texts, tmp_path / "out", teacher=tmp_path / "taught", **options)
-    assert found.steps == 1
+def test_a_teacher_without_prompts_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
     targets.write(tmp_path / "none", [])
     with pytest.raises(CorpusError, match="has no prompts"):
-        training.train(gguf, texts, tmp_path / "other", teacher=tmp_path / "none", **options)
+        training.train(gguf, texts, tmp_path, teacher=tmp_path / "none", steps=1, device="cpu", threads=1)
 
 
 def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:

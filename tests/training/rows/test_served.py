@@ -1,16 +1,13 @@
 """Rows from their training to a next edit and a fill: trained, written to a file, loaded, asked in the gap buffer."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 import pytest
-from tests.model.fim import tiny_fim
-from tests.training.rows.test_samples import example
-from tests.training.rows.test_training import BASE
+from tests.training.rows.test_samples import behind, example
+from tests.training.test_base import BASE, MODEL
 
 from lacuna_model.core.params import DecodeOptions, FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.editing.editor import UNCHANGED
@@ -24,7 +21,6 @@ from training.rows import samples
 from training.rows.samples import edit, infill
 from training.rows.training import RowsFit
 
-MODEL = tiny_fim.loaded()
 BELOW = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(4))
 STANDING = "\n    return value\n" + BELOW
 FOLLOWED = example(STANDING.replace("value", "item"), STANDING)
@@ -90,26 +86,14 @@ def test_the_prompt_is_that_of_the_training(trained: LoadedFim, monkeypatch: pyt
     assert len(tracks[-1].ids) == sample.answer - sample.first - 1
 
 
-class Line(Random):
-    """Chooses a whole line."""
-
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        del start, stop, step
-        return 2
-
-    def choices(self, population: Sequence[Any], *args: Any, **options: Any) -> list[Any]:
-        del population, args, options
-        return ["line"]
-
-
 LINES = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(6))
 
 
 def test_rows_of_fills_write_what_was_learnt(tmp_path: Path) -> None:
     lines = LINES.splitlines(keepends=True)
     line = lines[2].strip()
-    one = infill(LINES, MODEL.tokenizer, MODEL.fim, Line(0))
-    assert one is not None
+    drawn = (infill(LINES, MODEL.tokenizer, MODEL.fim, Random(seed)) for seed in range(200))
+    one = next(one for one in drawn if one is not None and behind(one).strip() == line)
     fit = RowsFit(BASE, INFILL, rank=8, rate=1e-2)
     for step in range(60):
         fit.step([one], 0.1 + step / 100)

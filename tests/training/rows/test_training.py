@@ -6,20 +6,14 @@ from typing import Any
 import pytest
 import torch
 from tests.model import gguf_files, tiny
-from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
 from tests.training.rows.test_samples import example
 
 from lacuna_model.loading import rows_file
-from lacuna_model.network.assembly import fuse
-from training.base import Base
 from training.edits import FOLDER
 from training.masks.training import plain_form
 from training.rows import training
 from training.stored import DocumentWriter
-
-MODEL = tiny_fim.loaded()
-BASE = Base(MODEL.config, fuse(tiny.state(MODEL.config, 0), MODEL.config))
 
 
 def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
