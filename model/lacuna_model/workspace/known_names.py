@@ -70,10 +70,8 @@ class FilePart:
     def open(self) -> str:
         """The string or comment that does not end in it; "" where there is none."""
         pattern = _PYTHON_TEXT if self._language == "python" else _SCRIPT_TEXT
-        for match in deque(pattern.finditer(self._text), maxlen=1):
-            if any(open_at is not None for open_at in match.groupdict().values()):
-                return match[0]
-        return ""
+        last = deque(pattern.finditer(self._text), maxlen=1)
+        return last[0][0] if last and last[0].lastgroup else ""
 
     @cached_property
     def words(self) -> frozenset[tuple[str, str]]:
@@ -213,14 +211,13 @@ class KnownNames:
     def _offered(self, receiver: str) -> list[str]:
         """The names that something imported has, in their order; empty for what is not known as a whole."""
         if receiver not in self._offers:
-            imported = self._imports.get(receiver)
-            self._offers[receiver] = sorted(self._names_of(imported)) if imported is not None else []
+            imported, found = self._imports.get(receiver), set[str]()
+            if imported is not None and (files := self._files(imported)):
+                found.update(*map(_names_in, files))
+            elif imported is not None:
+                found = self._packages.names(imported, self._language.name, self._folder)
+            self._offers[receiver] = sorted(found)
         return self._offers[receiver]
-
-    def _names_of(self, imported: Import) -> set[str]:
-        if files := self._files(imported):
-            return set().union(*map(_names_in, files))
-        return self._packages.names(imported, self._language.name, self._folder)
 
     def _files(self, imported: Import) -> list[SnippetFile]:
         """The files of the project that are a module."""

@@ -55,38 +55,30 @@ def judged(known: KnownNames, fill: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("fill", "expected"),
-    [
-        ("usage = UsageInfo(folder)", (2, "")),
-        ("usage = Usage(folder)", (1, "Usage")),
-        ("for row in self.rows:\n            print(row)", (3, "")),
-        ("return [row for row in folder if row.strip()]", (1, "")),
-        ("with open(folder) as file:\n            x = file", (2, "")),
-        ("json.dump(self.rows, indent=1)", (4, "")),
-        ("json.dumpf(self.rows)", (3, "dumpf")),
-        ("shop.Till()", (2, "")),
-        ("shop.Tills()", (1, "Tills")),
-        ("Till()", (1, "")),
-        ("self.closes()", (1, ".closes")),
-        ("self.close()", (2, "")),
-        ("self.total = lambda a, b=1: a + b", (1, "")),
-        ("x = folder.pay(", (2, "")),
-        ("'Nobody'  # reads Comments", (0, "")),
-        ("", (0, "")),
-    ],
-)
-def test_each_name_is_known_by_where_it_is_declared(fill: str, expected: tuple[int, str]) -> None:
-    assert judged(names(BEFORE), fill) == expected
-
-
-@pytest.mark.parametrize(
     ("before", "fill", "expected"),
     [
+        ("", "usage = UsageInfo(folder)", (2, "")),
+        ("", "usage = Usage(folder)", (1, "Usage")),
+        ("", "for row in self.rows:\n            print(row)", (3, "")),
+        ("", "return [row for row in folder if row.strip()]", (1, "")),
+        ("", "with open(folder) as file:\n            x = file", (2, "")),
+        ("", "json.dump(self.rows, indent=1)", (4, "")),
+        ("", "json.dumpf(self.rows)", (3, "dumpf")),
+        ("", "shop.Till()", (2, "")),
+        ("", "shop.Tills()", (1, "Tills")),
+        ("", "Till()", (1, "")),
+        ("", "self.closes()", (1, ".closes")),
+        ("", "self.close()", (2, "")),
+        ("", "self.total = lambda a, b=1: a + b", (1, "")),
+        ("", "x = folder.pay(", (2, "")),
+        ("", "'Nobody'  # reads Comments", (0, "")),
+        ("", "", (0, "")),
         ("Us", "ageInfo(folder)", (2, "")),  # the name that is being written is judged as a whole
         ("Usag", "e(folder)", (1, "Usage")),
         ("json.dum", "ps(1)", (1, "")),
         ("print(\n            1,\n            ", "sep=folder)", (1, "")),  # an argument is no declaration
         ("", "print(((folder, Nobody", (2, "Nobody")),
+        ("", ")]} ::= ''' Nobody", (0, "Nobody")),
         ("x = 'a' + \"b\"  # c\n        ", "Some(words)", (0, "Some words")),
         ("x = 1  # see ", "Some words", (0, "")),
         ('"""A text of', "Some words", (0, "")),
@@ -95,9 +87,8 @@ def test_each_name_is_known_by_where_it_is_declared(fill: str, expected: tuple[i
         ("x = 'it\\'s ", "Some words", (0, "")),
     ],
 )
-def test_what_stands_before_a_gap_tells_what_its_names_are(before: str, fill: str, expected: tuple[int, str]) -> None:
+def test_each_name_is_known_or_not(before: str, fill: str, expected: tuple[int, str]) -> None:
     assert judged(names(BEFORE + before), fill) == expected
-    assert names(BEFORE).uses(")]} ::= ''' Nobody") is not None
 
 
 def test_the_names_of_snippets_count_as_those_of_the_project() -> None:
