@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-# Where a name is declared. ``declared``: in the file, outside of the gap. ``project``: by another file of the project.
-# ``package``: by a package that the file imports. ``nowhere``: a plain name that nobody declares, or a member that a
-# known module has not. ``members``: a name behind the dot of an unknown receiver that neither the file nor the
-# project, nor an imported package, nor the language has.
-NameKind = Literal["declared", "imported", "builtin", "project", "package", "nowhere", "members"]
+# ``known``: the file declares a name outside of the gap, or the project, an imported package or the language does.
+# ``nowhere``: a plain name that nobody declares, or a member that a known module has not. ``members``: a name behind
+# the dot of an unknown receiver that none of them has.
+NameKind = Literal["known", "nowhere", "members"]
 UNKNOWN: tuple[NameKind, ...] = ("nowhere", "members")
 
 

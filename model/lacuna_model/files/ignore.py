@@ -12,7 +12,7 @@ _STAR, _SLASH = "\ue000", "\ue001"
 _NEVER = "(?!)"
 _ANY_FOLDERS = r"(?:[^/]++/)*?"
 _TOKEN = re.compile(
-    r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>\]?+(?:\[:\w*:\]|\\.|[^]\\])*+)\]"
+    r"\\(?P<escaped>.)|\[(?P<negated>[!^]?+)(?P<members>\]?+(?:\[:\w*:\]|\\.|[^]\\])*+)\]"
     r"|(?P<broken>[\\\[])|(?P<wild>[*?])|(?P<own>.)",
     re.DOTALL,
 )

@@ -238,20 +238,16 @@ _ENTROPY_RANDOM = 4.6
 
 def holds_credential(text: str) -> bool:
     """Whether a text holds something that looks like a key, a token or a password."""
-    if holds_known_key(text):
-        return True
-    if any(not _PLACEHOLDER.match(m[1]) for form in (_ADDRESS, _CONNECTION) for m in form.finditer(text)):
-        return True
-    if any(entropy(m[1]) > _ENTROPY_ASSIGNED and not re.search(r"[{}<>]", m[1]) for m in _DJANGO.finditer(text)):
-        return True
-    if any(_is_password(next(filter(None, m.groups()))) for m in _OTHER_FORMS.finditer(text)):
-        return True
-    if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
-        return True
     named = (m[1] for m in _QUOTED.finditer(text) if _NAMED.search(text, max(0, m.start() - 40), m.start()))
-    if any(map(_is_password, named)):
-        return True
-    return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
+    return (
+        holds_known_key(text)
+        or any(not _PLACEHOLDER.match(m[1]) for form in (_ADDRESS, _CONNECTION) for m in form.finditer(text))
+        or any(entropy(m[1]) > _ENTROPY_ASSIGNED and not re.search(r"[{}<>]", m[1]) for m in _DJANGO.finditer(text))
+        or any(_is_password(next(filter(None, m.groups()))) for m in _OTHER_FORMS.finditer(text))
+        or any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text))
+        or any(map(_is_password, named))
+        or any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
+    )
 
 
 def _begins_line(text: str, at: int) -> bool:

@@ -249,13 +249,12 @@ def weights(name: str) -> Path:
 
 def find(name: str) -> ModelInfo:
     """The model of that name; raises ModelNotFoundError that lists the known ones."""
-    for info in MODELS:
-        if info.name == name:
-            return info
-    names = ", ".join(info.name for info in MODELS)
+    known = {info.name: info for info in MODELS}
+    if name in known:
+        return known[name]
     others = "any GGUF file that can fill in the middle, and any folder of safetensors"
     why = f" ({MODEL_VARIABLE} names it)" if name == os.environ.get(MODEL_VARIABLE) else ""
-    raise ModelNotFoundError(f"unknown model {name!r}{why}; known: {names}, {others}")
+    raise ModelNotFoundError(f"unknown model {name!r}{why}; known: {', '.join(known)}, {others}")
 
 
 def cache_dir() -> Path:

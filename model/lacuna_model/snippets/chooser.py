@@ -60,10 +60,6 @@ class SnippetChooser:
         """Read the workspace now; for choosers without background work."""
         self.index.refresh()
 
-    def forget(self, path: str) -> None:
-        """Choose anew for a document, whatever was chosen before."""
-        self._selections.pop(self.index.name(path), None)
-
     def choose(
         self,
         text: str,

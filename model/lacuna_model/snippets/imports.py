@@ -171,7 +171,8 @@ def _python(text: str) -> Iterator[tuple[str, Import]]:
 
 
 def _script(text: str) -> Iterator[tuple[str, Import]]:
-    for clauses, whole in ((_script_clauses(text), "default"), (_script_required(text), "")):
+    required = ((_COMMENT.sub("", match[1]), match[2]) for match in _SCRIPT_REQUIRE.finditer(text))
+    for clauses, whole in ((_script_clauses(text), "default"), (required, "")):
         for clause, module in clauses:
             for named in _SCRIPT_NAMED.findall(clause):
                 for part in named.replace(":", " as ").split(","):
@@ -200,10 +201,6 @@ def _script_clauses(text: str) -> Iterator[tuple[str, str]]:
             yield clause.strip(), match[1]
 
 
-def _script_required(text: str) -> Iterator[tuple[str, str]]:
-    yield from ((_COMMENT.sub("", match[1]), match[2]) for match in _SCRIPT_REQUIRE.finditer(text))
-
-
 def _go(text: str) -> Iterator[tuple[str, Import]]:
     for block in _GO_BLOCK.finditer(text):
         for match in _GO_IMPORT.finditer(_COMMENT.sub("", block[1])):
@@ -228,9 +225,7 @@ def _rust(text: str) -> Iterator[tuple[str, Import]]:
             elif part != ",":
                 path, _, local = (word.strip() for word in part.partition(" as "))
                 last = f"{outer[-1]}{path}"
-                names = last.removesuffix("::self").split("::")
-                kept = [name for name in names if name not in _RUST_ROOTS]
-                if kept and kept[-1] and kept[-1] != "*":
-                    yield local or kept[-1], Import("/".join(kept[:-1]), kept[-1])
-                elif kept and kept[-1] == "*":
-                    yield f"*{'/'.join(kept[:-1])}", Import("/".join(kept[:-1]), "*")
+                kept = [name for name in last.removesuffix("::self").split("::") if name not in _RUST_ROOTS]
+                if kept and kept[-1]:
+                    module = "/".join(kept[:-1])
+                    yield f"*{module}" if kept[-1] == "*" else local or kept[-1], Import(module, kept[-1])

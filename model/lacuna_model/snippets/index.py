@@ -145,8 +145,8 @@ class WorkspaceIndex:
         changes: Changes = {}
         for change, path in told:
             name = self.name(path)
-            if ignore.is_rules(path):
-                self._is_asked = True
+            if ignore.is_rules(path):  # what is left out from now on must not wait
+                self._is_asked, self._scanned_at = True, float("-inf")
             elif _IS_SOURCE(change, name):
                 if name in self.sources.files or os.path.isfile(path):
                     self._stamps.pop(name, None)

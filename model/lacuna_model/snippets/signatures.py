@@ -93,12 +93,12 @@ class Signatures:
         elif self._is_outside(imported):
             wanted = _member(imported, use.name, self._language) if use.qualifier else imported
             found = self._packages.named(wanted, self._language, self._folder) if wanted.name else None
+            text = found.signature if found is not None else ""
             if found is None and use.qualifier and imported.name:
-                owner = self._packages.named(imported, self._language, self._folder)
-                text = owner.members.get(use.name, "") if owner is not None else ""
-                found = Named(use.name, owner.path, text) if owner is not None else None
-            if found is not None and _tells(found.signature):
-                yield _Signed(found.path, found.signature, use.name, use.row, use.weight)
+                found = self._packages.named(imported, self._language, self._folder)
+                text = found.members.get(use.name, "") if found is not None else ""
+            if found is not None and _tells(text):
+                yield _Signed(found.path, text, use.name, use.row, use.weight)
 
     def _behind(self, name: str, begun: str) -> Iterator[_Signed]:
         """What may stand behind a dot: names that begin as what is typed does; of many, those with words from near."""
@@ -139,10 +139,10 @@ class Signatures:
     def _class(self, name: str) -> Named | None:
         """The class with this name, as the file writes it."""
         qualifier, _, own = name.rpartition(".")
+        if not own[:1].isupper():
+            return None
         imported = self._cursor.imports.get(qualifier or own)
-        if imported is None or not own[:1].isupper():
-            return self._own_class(own) if imported is None and own[:1].isupper() else None
-        if not self._is_outside(imported):
+        if imported is None or not self._is_outside(imported):
             return self._own_class(own)
         wanted = _member(imported, own, self._language) if qualifier else imported
         found = self._packages.named(wanted, self._language, self._folder)

@@ -1,5 +1,6 @@
 """The lines of a text and their ends, its brackets, replacing ranges of it; characters that every encoding takes."""
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, AnyStr, TypeVar
@@ -162,31 +163,14 @@ def within_character(data: bytes | bytearray, place: int) -> bool:
     return place < len(data) and data[place] & 0xC0 == 0x80
 
 
-def unfinished_character(data: bytes) -> int:
-    """The number of bytes at the end that belong to an incomplete UTF-8 character (0 to 3)."""
-    for back in range(1, min(4, len(data) + 1)):
-        byte = data[-back]
-        if byte >= 0xC0:
-            return back if back < _character_length(byte) else 0
-        if byte < 0x80:
-            return 0
-    return 0
-
-
 def finish_character(data: bytes) -> bytes:
     """The least bytes that complete an incomplete UTF-8 character at the end of data."""
-    back = unfinished_character(data)
-    if not back:
-        return b""
-    head = data[-back:]
-    missing = _character_length(head[0]) - back
-    # after these lead bytes the lowest continuation would be overlong, which UTF-8 forbids
-    lowest = {0xE0: b"\xa0", 0xF0: b"\x90"}.get(head[0], b"\x80") if back == 1 else b"\x80"
-    return lowest + b"\x80" * (missing - 1)
-
-
-def _character_length(lead: int) -> int:
-    return 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    decoder.decode(data[-3:])
+    begun = decoder.getstate()[0]
+    # after some lead bytes the lowest continuation would be overlong, which UTF-8 forbids
+    tails = (first + b"\x80" * more for more in range(3) for first in (b"\x80", b"\x90", b"\xa0"))
+    return next(tail for tail in tails if is_utf8(begun + tail)) if begun else b""
 
 
 def is_utf8(data: bytes) -> bool:

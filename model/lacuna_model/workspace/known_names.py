@@ -1,4 +1,4 @@
-"""Says of the names that a fill uses where they are declared: in the file, the project, a package, or nowhere.
+"""Says of the names that a fill uses whether the file, the project, a package or the language declares them.
 
 By names alone, not by types: a plain name that stands elsewhere in the file is taken to be declared, and a member of an
 unknown receiver to be known where anything has a member of that name. What cannot be judged does not count.
@@ -8,27 +8,28 @@ import posixpath
 import re
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from lacuna_model.core.names import UNKNOWN, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.scopes import SELVES, ParsedText
+from lacuna_model.next_edit.scopes import ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.sources import Sources
+from lacuna_model.snippets.sources import SnippetFile, Sources
 from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones and those behind the gap; and those before the gap.
 _FAR, _FAR_ABOVE = 1 << 15, 1 << 18
-# Longer fills are judged by their first characters.
-_MAX_FILL = 4_000
+# Longer fills are judged by their first characters, and a receiver is found in so many before its member.
+_MAX_FILL, _MAX_RECEIVER = 4_000, 200
 # Rows above the gap that its statement may begin in.
 _ROWS = 8
 # A line that defines a method of a class of JavaScript.
@@ -49,8 +50,7 @@ _SCRIPT_TEXT = re.compile(
     r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
     re.DOTALL,
 )
-_DOTS = frozenset((".", "?.", "::"))
-_DOT_BEFORE = re.compile(r"((?<!\w)[^\W\d]\w*)?\s*(?:\?\.|::|(?<!\.)\.)\s*\Z")
+_DOT_BEFORE = re.compile(r"((?<!\w)[^\W\d]\w*)?\s*(?:\?\.|::|(?<!\.)\.)[ \t]*\Z")
 _NAME = re.compile(r"(?<!\w)[^\W\d]\w*")
 # The beginning of a row behind which a name is declared, or imported.
 _DECLARING = re.compile(
@@ -70,10 +70,8 @@ class FilePart:
     def open(self) -> str:
         """The string or comment that does not end in it; "" where there is none."""
         pattern = _PYTHON_TEXT if self._language == "python" else _SCRIPT_TEXT
-        for match in deque(pattern.finditer(self._text), maxlen=1):
-            if any(open_at is not None for open_at in match.groupdict().values()):
-                return match[0]
-        return ""
+        last = deque(pattern.finditer(self._text), maxlen=1)
+        return last[0][0] if last and last[0].lastgroup else ""
 
     @cached_property
     def words(self) -> frozenset[tuple[str, str]]:
@@ -138,21 +136,19 @@ class KnownNames:
         scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
         if scopes is None:
             return None
-        roles = [(index, name, scopes.at(index)) for index, name in used]
-        own = {name for _, name, one in roles if one.declares}
+        roles = [(index, name, scopes.at(index), _is_made(tokens, index)) for index, name in used]
+        own = {name for _, name, one, _ in roles if one.declares}
         found = dict[tuple[str, str, bool], NameUse]()
-        for index, name, one in roles:
+        for index, name, one, is_made in roles:
+            receiver = _receiver(text, tokens.starts[index])
             is_before = tokens.ends[index + 1] == len(head)
-            if is_before or one.role not in ("variable", "member") or _is_made(tokens, index):
+            is_used = one.role == "variable" or (one.role == "member" and receiver)
+            if is_before or is_made or not is_used or (receiver or name) in own:
                 continue
-            is_member = index > 0 and tokens.texts[index - 1] in _DOTS
-            receiver = _receiver(tokens, index) if is_member else ""
-            if (one.role == "member" and not is_member) or (receiver if is_member else name) in own:
-                continue
-            if (kind := self._kind(receiver or ".", name) if is_member else self._kind("", name)) is not None:
+            if (kind := self._kind(receiver, name)) is not None:
                 end = len(text[len(head) : tokens.ends[index + 1]].encode())
                 is_instead = fill[: max(tokens.starts[index] - len(head), 0)] in self._instead
-                found.setdefault((receiver or "." * is_member, name, is_instead), NameUse(name, kind, end, is_instead))
+                found.setdefault((receiver, name, is_instead), NameUse(name, kind, end, is_instead))
         return tuple(found.values())
 
     def nowhere(self, fill: str, since: int) -> int | None:
@@ -162,7 +158,7 @@ class KnownNames:
         shown, first = self._head + fill, len(self._head)
         for name in _NAME.finditer(shown, shown.rfind("\n", 0, first + since) + 1):
             if first + since <= name.end() < len(shown) and name.end() > first:
-                receiver = _receiver_before(shown, name.start())
+                receiver = _receiver(shown, name.start())
                 if receiver == "" and not self._is_sure(shown, name.start(), name.end()):
                     continue
                 if receiver == "." or self._kind(receiver, name[0]) != "nowhere":
@@ -179,7 +175,7 @@ class KnownNames:
         name = _NAME.match(shown, at)
         if name is None:
             return False
-        receiver = _receiver_before(shown, at)
+        receiver = _receiver(shown, at)
         if name.end() < len(shown):
             return self._kind(receiver, name[0]) not in UNKNOWN
         known = self._offered(receiver) if receiver else self._visible
@@ -215,16 +211,19 @@ class KnownNames:
     def _offered(self, receiver: str) -> list[str]:
         """The names that something imported has, in their order; empty for what is not known as a whole."""
         if receiver not in self._offers:
-            imported = self._imports.get(receiver)
-            self._offers[receiver] = sorted(self._names_of(imported)) if imported is not None else []
+            imported, found = self._imports.get(receiver), set[str]()
+            if imported is not None and (files := self._files(imported)):
+                found.update(*map(_names_in, files))
+            elif imported is not None:
+                found = self._packages.names(imported, self._language.name, self._folder)
+            self._offers[receiver] = sorted(found)
         return self._offers[receiver]
 
-    def _names_of(self, imported: Import) -> set[str]:
-        files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
-        if files:
-            known = list(filter(None, map(self._sources.files.get, files)))
-            return {name for one in known for name in (*one.imports, *(it.name for it in one.definitions))}
-        return self._packages.names(imported, self._language.name, self._folder)
+    def _files(self, imported: Import) -> list[SnippetFile]:
+        """The files of the project that are a module."""
+        sources = self._sources
+        paths = module_files(imported, self._path, self._language.name, sources.by_stem, sources.by_folder)
+        return list(filter(None, map(sources.files.get, paths)))
 
     @cached_property
     def _visible(self) -> list[str]:
@@ -233,68 +232,56 @@ class KnownNames:
         return sorted({*here, *self._imports, *NAMES[self._language.name]})
 
     def _kind(self, receiver: str, name: str) -> NameKind | None:
-        """Where a name is declared, behind the dot of a receiver if there is one; asked again for each longer fill."""
+        """Whether a name is known, behind the dot of a receiver if there is one; asked again for each longer fill."""
         if (receiver, name) not in self._kinds:
             self._kinds[receiver, name] = self._member(receiver, name) if receiver else self._plain(name)
         return self._kinds[receiver, name]
 
     def _plain(self, name: str) -> NameKind:
-        """Where a name without a receiver is declared."""
-        if name in self._imports:
-            return "imported"
-        if name in NAMES[self._language.name]:
-            return "builtin"
-        if self._is_here(name):
-            return "declared"
-        if self._sources.places(name) or name in self._other_words:
-            return "project"
-        return "package" if self._is_in_package(name) else "nowhere"
+        """Whether a name without a receiver is known."""
+        is_near = name in self._imports or name in NAMES[self._language.name] or self._is_here(name)
+        return "known" if is_near or self._is_in_project(name) or self._is_in_package(name) else "nowhere"
 
     def _member(self, receiver: str, name: str) -> NameKind | None:
-        """Where a name behind a dot is declared; None where that cannot be judged."""
+        """Whether a name behind a dot is known; None where that cannot be judged."""
         imported = self._imports.get(receiver)
         if imported is not None and (kind := self._imported(imported, name)) != "members":
             return kind
-        if self._is_here(name, ".") or (receiver in SELVES and self._is_here(name)):
-            return "declared"
+        if self._is_here(name, "."):
+            return "known"
         if self._language.name not in MEMBERS:
             return None
-        if name in MEMBERS[self._language.name]:
-            return "builtin"
-        if self._is_here(name):
-            return "declared"
-        if self._sources.places(name) or name in self._other_words:
-            return "project"
-        if name in self._packages.members:
-            return "package"
-        return "members"
+        is_near = name in MEMBERS[self._language.name] or self._is_here(name)
+        return "known" if is_near or self._is_in_project(name) or name in self._packages.members else "members"
 
     def _imported(self, imported: Import, name: str) -> NameKind | None:
-        """Where a member of something imported is declared; None where that cannot be judged.
+        """Whether a member of something imported is known; None where that cannot be judged.
 
         ``members`` where the import is no module, so that the name tells as behind any receiver.
         """
-        files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
-        if files:
-            known = list(filter(None, map(self._sources.files.get, files)))
-            if any(name in one.imports or any(name == it.name for it in one.definitions) for one in known):
-                return "project"
+        if files := self._files(imported):
+            if any(name in _names_in(file) for file in files):
+                return "known"
             if imported.name == "default":
                 return "members"
-            return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else None
+            return None if any(map(_is_open, files)) else "nowhere"
         if self._is_inside(imported):
             return "members"
         if imported.name:
             owner = self._packages.named(imported, self._language.name, self._folder)
             if owner is not None and name in owner.members:
-                return "package"
+                return "known"
             if self._language.name != "python":
                 return "members"
         module = f"{imported.module}.{imported.name}" if imported.name else imported.module
         offered = self._packages.offers(Import(module, name), self._language.name, self._folder)
         if offered is None:
             return "members" if imported.name else None
-        return "package" if offered else "nowhere"
+        return "known" if offered else "nowhere"
+
+    def _is_in_project(self, name: str) -> bool:
+        """Whether another file of the project, or a snippet of the request, has a name."""
+        return bool(self._sources.places(name)) or name in self._other_words
 
     def _is_in_package(self, name: str) -> bool:
         """Whether one of the packages that the file imports offers a name."""
@@ -371,28 +358,25 @@ def _is_made(tokens: TokenizedText, index: int) -> bool:
     return tokens.texts[index + 1 : index + 2] == ["="] or tokens.texts[max(index - 2, 0)] == "env"
 
 
-def _receiver(tokens: TokenizedText, index: int) -> str:
-    """The name before the dot of a member; "" where something else stands there."""
-    before = tokens.texts[index - 2] if index >= 2 else ""
-    bare = index < 3 or tokens.texts[index - 3] not in _DOTS
-    return before if bare and is_name(before) else ""
-
-
-def _receiver_before(text: str, start: int) -> str:
+def _receiver(text: str, start: int) -> str:
     """The name before the dot before a place; "" where no dot stands there, "." where something else has the member."""
-    before = text[max(start - _FAR, 0) : start]
-    dot = _DOT_BEFORE.search(before)
+    before = text[max(start - _MAX_RECEIVER, 0) : start]
+    dot = _DOT_BEFORE.search(before) if before.rstrip(" \t").endswith((".", "::")) else None
     if dot is None:
         return ""
-    bare = before[: dot.start(1)].rstrip() if dot[1] else ""
-    return dot[1] if dot[1] and not bare.endswith((".", "::")) else "."
+    return dot[1] if dot[1] and not before[: dot.start(1)].rstrip().endswith((".", "::")) else "."
 
 
-def _is_open(found: dict[str, Import], lines: list[str]) -> bool:
+def _names_in(file: SnippetFile) -> Iterator[str]:
+    """The names that a file of the project offers to others."""
+    yield from file.imports
+    yield from (one.name for one in file.definitions)
+
+
+def _is_open(file: SnippetFile) -> bool:
     """Whether a file may offer names that are not seen in it."""
-    return any(one.name == "*" for one in found.values()) or any(
-        "__getattr__" in line or "exports" in line for line in lines
-    )
+    is_starred = any(one.name == "*" for one in file.imports.values())
+    return is_starred or any("__getattr__" in line or "exports" in line for line in file.lines)
 
 
 def _closed(line: str, openers: str) -> int:

@@ -56,13 +56,13 @@ def test_no_beginning_is_likelier_than_a_shorter_one(pieces: list[tuple[str, flo
 def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
     fill = "é.total(x)\nreturn x"
     judgement = Judgement((0.5, 0.4), ((1, 0.9), (7, 0.8)))
-    uses = [NameUse("é", "declared", 2), NameUse("total", "nowhere", 8), NameUse("x", "builtin", 10)]
+    uses = [NameUse("é", "known", 2), NameUse("total", "nowhere", 8), NameUse("x", "known", 10)]
     found = judgement.knowing(fill, uses)
     assert found.words == ((1, 0.9), (7, pytest.approx(NOWHERE * 0.8 / (0.2 + NOWHERE * 0.8))))
     assert found.lines[0] == pytest.approx(NOWHERE * 0.5 / (0.5 + NOWHERE * 0.5))
     assert found.lines[1] < 0.4
     assert found.unknown == 1
-    instead = [NameUse("total", "declared", 8, is_instead=True)]
+    instead = [NameUse("total", "known", 8, is_instead=True)]
     assert judgement.knowing(fill, instead) == found._replace(unknown=0)
     assert judgement.knowing(fill, uses[:1]) is judgement
 

@@ -65,6 +65,8 @@ def test_a_checksum_that_others_could_have_written_is_computed_again(tmp_path: P
     assert atomic.remembered(file) == "0" * 64  # a note that only this user can write is trusted
     note.chmod(0o666)
     assert atomic.remembered(file) == right
+    note.write_text("{")
+    assert atomic.remembered(file) == right
 
 
 def test_a_library_that_others_can_write_to_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -60,9 +60,19 @@ class Driver:
         return int(self._failing == "memory")
 
 
-def found(
-    monkeypatch: pytest.MonkeyPatch, driver: Driver | None, visible: str | None = None, torch: str = "2.13.0"
-) -> int:
+@pytest.mark.parametrize(
+    ("driver", "visible", "torch", "free"),
+    [
+        *((Driver(), visible, "2.13.0", 10) for visible in (None, "0", "GPU-8932f937-d72c")),
+        (Driver(), "1,0", "2.13.0", 20),
+        *((Driver(), visible, "2.13.0", 0) for visible in ("", "-1", "7")),
+        *((broken, None, "2.13.0", 0) for broken in (Driver("init"), Driver("memory"), None)),
+        (Driver(), None, "2.13.0+cpu", 0),
+    ],
+)
+def test_the_free_memory_is_that_of_the_first_visible_gpu_that_torch_can_use(
+    monkeypatch: pytest.MonkeyPatch, driver: Driver | None, visible: str | None, torch: str, free: int
+) -> None:
     def loaded(name: str) -> Driver:
         if driver is None:
             raise OSError(f"{name}: cannot open shared object file")
@@ -73,26 +83,7 @@ def found(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    return machine.free_on_gpu()
-
-
-@pytest.mark.parametrize(
-    ("visible", "free"),
-    [(None, 10), ("0", 10), ("1,0", 20), ("", 0), ("-1", 0), ("7", 0), ("GPU-8932f937-d72c", 10)],
-)
-def test_it_is_that_of_the_first_visible_gpu(monkeypatch: pytest.MonkeyPatch, visible: str | None, free: int) -> None:
-    assert found(monkeypatch, Driver(), visible) == free * 10**9
-
-
-@pytest.mark.parametrize(
-    ("driver", "torch"),
-    [(Driver("init"), "2.13.0"), (Driver("memory"), "2.13.0"), (Driver(), "2.13.0+cpu"), (None, "2.13.0")],
-    ids=["broken", "without memory", "a torch for CPUs", "missing"],
-)
-def test_without_a_driver_that_works_and_a_torch_for_it_there_is_none(
-    monkeypatch: pytest.MonkeyPatch, driver: Driver | None, torch: str
-) -> None:
-    assert found(monkeypatch, driver, torch=torch) == 0
+    assert machine.free_on_gpu() == free * 10**9
 
 
 @pytest.fixture

@@ -159,13 +159,6 @@ def test_damaged_weights_name_the_file_and_the_remedy(info: ModelInfo, data: byt
     assert "lacuna models pull --force tiny" in str(caught.value)
 
 
-def test_a_damaged_checksum_note_only_leads_to_another_check(info: ModelInfo) -> None:
-    file = put(info, WEIGHTS)
-    models.path(info)
-    file.with_name(file.name + atomic.SUFFIX).write_text("{")
-    assert models.path(info) == file
-
-
 @contextmanager
 def unreadable(*files: Path) -> Iterator[None]:
     """Takes the right to read files from this user; root, who reads everything, is another user meanwhile."""

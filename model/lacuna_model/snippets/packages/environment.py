@@ -39,7 +39,7 @@ _MAX_FILES, _MAX_LOCK = 200, 2_000_000
 _MAX_MANIFEST = 200_000
 _MAX_PARTS = 12
 _MAX_ENTRIES = 5_000
-# Files that a module may be, the best first, each with the folder that it may not lead out of.
+# Files that a module may be, for Go folders, the best first, each behind the folder that it may not lead out of.
 Places = Iterator[tuple[Path, Path]]
 
 
@@ -54,11 +54,6 @@ class Module:
     file: Path
     name: str
     others: tuple[Path, ...] = ()
-
-    @property
-    def shown(self) -> str:
-        """The path of the file from its root."""
-        return self.file.relative_to(self.root).as_posix()
 
 
 class Environment:
@@ -84,38 +79,37 @@ class Environment:
 
     def find(self, module: str, language: str, folder: str, within: Module | None) -> Module | None:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
+        between, part = (".", _NAME) if language == "python" else ("/", _PART)
+        parts = module.split(between)
+        if language not in SCRIPTS and (len(parts) > _MAX_PARTS or not all(map(part.fullmatch, parts))):
+            return None
         if language == "python":
-            places = self._python(module)
+            places = self._python(parts)
         else:
             self.watch(*(place / name for place in self._above(folder) for name in _TELLING))
-            parts = module.split("/")
-            if language in SCRIPTS:
-                places = self._script(module, folder, within)
-            elif len(parts) > _MAX_PARTS or not all(map(_PART.fullmatch, parts)):
-                return None
-            elif language == "go":
-                return self._go(parts, folder)
-            else:
+            if language == "go":
+                places = self._go(parts, folder)
+            elif language == "rust":
                 places = self._rust(parts, folder, within)
-        files = ((root, _inside(root, file)) for root, file in places)
-        return next((Module(root, file, module) for root, file in files if file is not None), None)
+            else:
+                places = self._script(module, folder, within)
+        found = _go_package if language == "go" else _module
+        return next(filter(None, (found(root, path, module) for root, path in places)), None)
 
-    def _go(self, parts: list[str], folder: str) -> Module | None:
+    def _go(self, parts: list[str], folder: str) -> Places:
         """A package of Go, whose files are those of a folder."""
-        module = "/".join(parts)
-        places = [(place / "vendor", module) for place in self._above(folder)]
-        required = self._locked("go.mod", _GO_REQUIRED, folder)
+        for vendor in (place / "vendor" for place in self._above(folder)):
+            yield vendor, vendor.joinpath(*parts)
+        required, cache = self._locked("go.mod", _GO_REQUIRED, folder), _go_cache()
         for count in range(len(parts), 0, -1):
             package = "/".join(parts[:count])
             if (version := required.get(package)) is not None:
-                own = f"{_escaped(package)}@{_escaped(version)}"
-                self.watch(_go_cache() / own)
-                places.append((_go_cache(), "/".join([own, *parts[count:]])))
-                break
-        else:
-            places += [(root / "src", module) for root in _go_roots() if "." not in parts[0]]
-        found = (_go_package(root, inner, module) for root, inner in places)
-        return next((one for one in found if one is not None), None)
+                own = cache / f"{_escaped(package)}@{_escaped(version)}"
+                self.watch(own)
+                yield cache, own.joinpath(*parts[count:])
+                return
+        for library in (root / "src" for root in _go_roots() if "." not in parts[0]):
+            yield library, library.joinpath(*parts)
 
     def _rust(self, parts: list[str], folder: str, within: Module | None) -> Places:
         """A module of a crate; within one, a path from its own place or from the top of the crate comes first."""
@@ -146,10 +140,7 @@ class Environment:
                 return dict(pattern.findall(data.decode(errors="replace")))
         return {}
 
-    def _python(self, module: str) -> Places:
-        parts = module.split(".")
-        if len(parts) > _MAX_PARTS or not all(map(_NAME.fullmatch, parts)):
-            return
+    def _python(self, parts: list[str]) -> Places:
         if self._sites is None:
             self._sites = self._python_sites()
         for site in self._sites:
@@ -262,15 +253,21 @@ def _inside(root: Path, file: Path) -> Path | None:
         return None
 
 
-def _go_package(root: Path, inner: str, module: str) -> Module | None:
-    """The package of Go in a folder of ``root``, unless that is a link."""
+def _module(root: Path, path: Path, name: str) -> Module | None:
+    """The module that is a file."""
+    file = _inside(root, path)
+    return Module(root, file, name) if file is not None else None
+
+
+def _go_package(root: Path, folder: Path, name: str) -> Module | None:
+    """The package of Go in a folder below ``root``, unless that is a link."""
     if root.is_symlink():
         return None
-    names = _listed(root / inner, _GO_FILE)
-    found = [file for name in names[:_MAX_FILES] if (file := _inside(root, root / inner / name)) is not None]
+    names = _listed(folder, _GO_FILE)
+    found = list(filter(None, (_inside(root, folder / one) for one in names[:_MAX_FILES])))
     if not found or len(found) < len(names):  # what is left out may declare names
         return None
-    return Module(root, found[0], module, tuple(found[1:]))
+    return Module(root, found[0], name, tuple(found[1:]))
 
 
 def _go_cache() -> Path:

@@ -52,9 +52,13 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with."""
+    """A module that was read, and the path that is shown of it.
+
+    Without a ``file``, it is one that the interpreter of Lacuna was built with.
+    """
 
     names: ModuleNames
+    shown: str
     file: Module | None = None
 
 
@@ -114,7 +118,7 @@ class PackageIndex:
     def offered(self, module: Import, language: str, folder: str) -> dict[str, tuple[str, str]]:
         """The public names that are known of an imported module, each with the path of its file and its signature."""
         return {
-            name: (source.file.shown if source.file is not None else module.module, text)
+            name: (source.shown, text)
             for source in self._of(module, language, folder)
             for name, text in source.names.names.items()
             if not name.startswith("_")
@@ -175,18 +179,17 @@ class PackageIndex:
         source = self._source(place, reads=reads)
         if source is None:
             return None
-        shown = source.file.shown if source.file is not None else place.module
         if not name:
             for star in source.names.stars if hops else ():
                 self._find(_from(source, place, star), "", hops - 1, reads=reads)
-            return Named(place.module, shown)
+            return Named(place.module, source.shown)
         if (signed := source.names.names.get(name)) is not None:
-            return Named(name, shown, signed, source.names.members.get(name, {}))
+            return Named(name, source.shown, signed, source.names.members.get(name, {}))
         if not hops:
             return None
         if (other := source.names.imported.get(name)) is not None:
             module, inner = other
-            return self._find(_from(source, place, module), inner, hops - 1, reads=reads) or Named(name, shown)
+            return self._find(_from(source, place, module), inner, hops - 1, reads=reads) or Named(name, source.shown)
         for star in source.names.stars:
             if (found := self._find(_from(source, place, star), name, hops - 1, reads=reads)) is not None:
                 return found
@@ -226,25 +229,18 @@ class PackageIndex:
         found = self._environment.find(place.module, place.language, place.folder, place.within)
         if found is None:
             own = _own(sys.modules.get(place.module)) if place.language == "python" else None
-            return _Source(own) if own is not None else None
+            return _Source(own, place.module) if own is not None else None
         self._environment.watch(found.file, *found.others)
-        data = _data(found)
+        text, shown = "", found.file.relative_to(found.root).as_posix()
+        for file in (found.file, *found.others):
+            data = read_within(found.root, file, MAX_FILE - len(text))
+            if data is None:  # it may not be read, or they are too long together
+                return None
+            text += plain(data.decode("utf-8", errors="replace")) + "\n"
         try:
-            text = plain(data.decode("utf-8", errors="replace")) if data is not None else None
-            return _Source(_READERS[place.language](text), found) if text is not None else None
+            return _Source(_READERS[place.language](text), shown, found)
         except TooLongError:
             return None
-
-
-def _data(module: Module) -> bytes | None:
-    """What is in the files of a module; None where one of them may not be read, or they are too long together."""
-    parts = list[bytes]()
-    for file in (module.file, *module.others):
-        part = read_within(module.root, file, MAX_FILE - sum(map(len, parts)))
-        if part is None:
-            return None
-        parts.append(part)
-    return b"\n".join(parts)
 
 
 def _place(module: str, language: str, folder: str) -> _Place:

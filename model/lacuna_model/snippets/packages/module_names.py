@@ -25,12 +25,9 @@ def closed(code: str, start: int) -> int:
     if not code.startswith(("(", "{"), start):
         return start
     for match in _MARK.finditer(code, start, start + FAR):
-        if match[0] in "([{":
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
-            if not depth:
-                return match.end()
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if not depth:
+            return match.end()
     return start
 
 
@@ -41,17 +38,15 @@ def split(inner: str) -> Iterator[str]:
         if match[0] == "," and not depth:
             yield " ".join(inner[last : match.start()].split())
             last = match.end()
-        elif match[0] in "([{":
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
+        depth += (match[0] in "([{") - (match[0] in ")]}")
     if rest := " ".join(inner[last:].split()):
         yield rest
 
 
-def cut(signature: str) -> str:
-    """A signature that ends with a parenthesis, of which no more is kept than says something."""
-    return signature if len(signature) <= MAX_SIGNATURE else f"{signature[: MAX_SIGNATURE - 4]}...)"
+def cut(*signatures: str) -> str:
+    """The first of some signatures that is short, or what is kept of the last one, which ends with a parenthesis."""
+    short = (one for one in signatures if len(one) <= MAX_SIGNATURE)
+    return next(short, f"{signatures[-1][: MAX_SIGNATURE - 4]}...)")
 
 
 def first_of(members: Iterable[str], room: int) -> list[str]:

@@ -87,9 +87,7 @@ def _function(name: str, parameters: str, behind: str, owner: str) -> str:
         parts = parts[1:]
     returned = _RETURNED.match(behind)
     whole = f"def {name}({', '.join(parts)})" + (f" -> {returned[1].strip()}" if returned else "")
-    if len(whole) <= MAX_SIGNATURE:
-        return whole
-    return cut(f"def {name}({', '.join(_ANNOTATION.sub('', part, count=1) for part in parts)})")
+    return cut(whole, f"def {name}({', '.join(_ANNOTATION.sub('', part, count=1) for part in parts)})")
 
 
 def _bases(inner: str) -> tuple[str, ...]:
@@ -98,9 +96,8 @@ def _bases(inner: str) -> tuple[str, ...]:
 
 def _class(name: str, bases: tuple[str, ...], members: dict[str, str]) -> str:
     """The signature of a class: how it is made, by its constructor or by its fields."""
-    made = next((members[one] for one in _CONSTRUCTORS if members.get(one)), "")
-    inner = made.partition("(")[2].rpartition(")")[0] if made else ""
-    if not made:
-        fields = [one for member, one in members.items() if one and not one.startswith(("def ", "_"))]
-        inner = ", ".join(first_of(fields, MAX_SIGNATURE - len(name) - 8))
-    return cut(f"class {name}({inner})" if made or inner else f"class {name}({', '.join(bases)})")
+    if made := next((members[one] for one in _CONSTRUCTORS if members.get(one)), ""):
+        return cut(f"class {name}({made.partition('(')[2].rpartition(')')[0]})")
+    fields = [one for one in members.values() if one and not one.startswith(("def ", "_"))]
+    inner = first_of(fields, MAX_SIGNATURE - len(name) - 8)
+    return cut(f"class {name}({', '.join(inner or bases)})")

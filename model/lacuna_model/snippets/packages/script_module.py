@@ -145,9 +145,7 @@ def _signature(before: str, name: str, code: str, end: int) -> str:
     parts = list(split(code[start + 1 : last - 1]))
     returned = _TYPE.match(code, last)
     whole = f"{shown}({', '.join(parts)})" + (f": {' '.join(returned[1].split())}" if returned is not None else "")
-    if len(whole) <= MAX_SIGNATURE:
-        return whole
-    return cut(f"{shown}({', '.join(part.partition(':')[0].strip() for part in parts)})")
+    return cut(whole, f"{shown}({', '.join(part.partition(':')[0].strip() for part in parts)})")
 
 
 def _typed(kind: str, name: str, members: dict[str, str]) -> str:

@@ -36,7 +36,7 @@ class Point(NamedTuple):
 '''
 
 
-def test_a_stub_has_names_with_their_first_signatures() -> None:
+def test_a_stub_has_names_and_members_with_their_first_signatures() -> None:
     module = read(STUB)
     assert module.names == {
         "LIMIT": "LIMIT: int",
@@ -46,20 +46,12 @@ def test_a_stub_has_names_with_their_first_signatures() -> None:
         "Layer": "class Layer(size: int, bias: bool = True)",
         "Point": "class Point(x: int, y: int)",
     }
-
-
-def test_classes_have_members() -> None:
-    module = read(STUB)
     assert module.members["Layer"] == {
         "size": "size: int",
         "__init__": "def __init__(size: int, bias: bool = True) -> None",
         "run": "def run(*, fast=False)",
         "Deep": "",
     }
-
-
-def test_names_of_other_modules_are_told_by_where_they_come_from() -> None:
-    module = read(STUB)
     assert module.imported["helper"] == (".inner", "helper")
     assert module.imported["Iter"] == ("collections.abc", "Iterable")
     assert module.stars == (".many",)
