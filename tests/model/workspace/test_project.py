@@ -10,6 +10,7 @@ import pytest
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.files.opening import find_root, read_within
 from lacuna_model.prior.index import longest_match
+from lacuna_model.snippets import index
 from lacuna_model.snippets.format import PieceCounter
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.project import MAX_PROJECTS, Project, Workspaces
@@ -305,6 +306,10 @@ def ignored_above_the_workspace(folder: Path) -> tuple[Path, Path]:
     return folder / "part", folder / ".gitignore"
 
 
+def in_a_folder_below(folder: Path) -> tuple[Path, Path]:
+    return folder, folder / "inner/.gitignore"
+
+
 def of_a_work_tree(folder: Path) -> tuple[Path, Path]:
     git(folder, "init", "first")
     git(folder / "first", "commit", "--allow-empty", "-m", "first")
@@ -322,12 +327,23 @@ def of_a_submodule(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     "place",
-    [in_the_workspace, in_the_repository, ignored_above_the_workspace, of_a_work_tree, of_a_submodule],
+    [
+        in_the_workspace,
+        in_a_folder_below,
+        in_the_repository,
+        ignored_above_the_workspace,
+        of_a_work_tree,
+        of_a_submodule,
+    ],
     ids=lambda place: place.__name__,
 )
 def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
-    tmp_path: Path, tokenizer: Tokenizer, place: Callable[[Path], tuple[Path, Path]]
+    tmp_path: Path,
+    tokenizer: Tokenizer,
+    place: Callable[[Path], tuple[Path, Path]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(index, "RESCAN_TIMES", 1_000_000)  # as if a scan took long: rules do not wait for the next
     folder = tmp_path / "repository"
     folder.mkdir()
     root, rules = place(folder)
@@ -341,7 +357,7 @@ def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
     rules.parent.mkdir(exist_ok=True)
     rules.write_text("solids.py\n.lacunaignore\n")
     until(lambda: known(project) == quotes(project) == {"shapes.py"})
-    if place is not in_the_workspace:  # git says so, too
+    if place not in (in_the_workspace, in_a_folder_below):  # git says so, too
         subprocess.run(["git", "check-ignore", "inner/solids.py"], cwd=root, capture_output=True, check=True)
     rules.write_text("")
     until(lambda: known(project) == quotes(project) == both)
