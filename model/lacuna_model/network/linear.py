@@ -170,14 +170,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class MaskRows:
-    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name.
-
-    Where they see ``both_ways``, each attends to the mask rows behind it, too.
-    """
+    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name."""
 
     embeddings: Tensor
     layers: Sequence[Mapping[str, Pair]]
-    both_ways: bool = False
 
     @property
     def most(self) -> int:
