@@ -192,7 +192,7 @@ def load_fim(
     small = drafts and (kernels is not None or place != HOST)
     weights, about = _weights(path, folder, form, kernels, advance, small)
     # A folder has its own rules for splitting text.
-    tokenizer = folder.tokenizer() if folder is not None else _made_of(about.vocabulary)
+    tokenizer = folder.tokenizer if folder is not None else _made_of(about.vocabulary)
     prefixes = PrefixTable(tokenizer, place)
     machine.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in weights.items()}
@@ -251,7 +251,7 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
     weights: GgufTensors | Tensors
     if folder is not None:
-        about = Preparation(folder.config, folder.tokenizer().vocabulary)
+        about = Preparation(folder.config, folder.tokenizer.vocabulary)
         weights = folder.state(torch.device("cpu"), torch.float32)
     else:
         file = GgufFile(path)

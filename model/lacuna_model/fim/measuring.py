@@ -105,7 +105,12 @@ def is_busy() -> bool:
 def learn(ms: float, num_weights: int) -> None:
     """Keep what a model of so many weights took for a line; its passes cost as much more as it has more weights."""
     file = speed_file()
-    keep(file, file.name, lambda path: _write(path, ms * LARGE_WEIGHTS / num_weights))
+
+    def write(path: Path) -> None:
+        with replacing(path) as stream:
+            stream.write(msgspec.json.encode({"line_ms": round(ms * LARGE_WEIGHTS / num_weights, 1)}))
+
+    keep(file, file.name, write)
 
 
 def correct(ms: float, num_weights: int) -> None:
@@ -117,8 +122,3 @@ def correct(ms: float, num_weights: int) -> None:
     slow = not is_busy() and (known is None or found > known * WRONG)
     if slow or (known is not None and found < known / WRONG):
         learn(ms, num_weights)
-
-
-def _write(path: Path, ms: float) -> None:
-    with replacing(path) as stream:
-        stream.write(msgspec.json.encode({"line_ms": round(ms, 1)}))

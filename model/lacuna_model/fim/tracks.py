@@ -154,7 +154,7 @@ class TrackReader:
         count = sum(map(len, chosen.values()))
         end = tail + count
         arena.reserve(end)
-        arena.head, arena.tail = 0, tail
+        arena.tail = tail
         arena.moved[tail:end] = 0
         ids = [track.ids[place] for track, places in chosen.items() for place in places]
         positions = [track.start + place for track, places in chosen.items() for place in places]
