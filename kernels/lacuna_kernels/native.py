@@ -158,29 +158,26 @@ class NativeKernels:
 class KeptRows:
     """Consecutive rows of a pass that share a store of keys and values; ``count`` of them.
 
-    Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
-    (``empty_keys``), and ``values`` [L, G, K, D], by row; the rows attend to all of ``seen`` that the ``mask`` lets
-    them. Tokens of keys may have moved since they were read: ``runs``, int64 [n, 2], has for each run of keys that have
-    moved as far its end in ``seen``, and which of the pass's angles queries have for it; None where none has moved.
+    Their keys and values are written to the ``tail`` of ``keys`` [L, G, K, D], laid out by column (``empty_keys``), and
+    ``values`` [L, G, K, D], by row; the rows attend to all up to their end that the ``mask`` lets them. Tokens of keys
+    may have moved since they were read: ``runs``, int64 [n, 2], has for each run of keys that have moved as far its
+    end, and which of the pass's angles queries have for it; None where none has moved.
     """
 
     count: int
     keys: Tensor
     values: Tensor
-    seen: range
+    tail: int
     mask: FoldedMask | None
     runs: NDArray[np.int64] | None = None
 
     def part(self, first: int, layer: int) -> Part:
         """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
-        strides = (*_strides(self.keys, 0, 1, 3), *_strides(self.values, 0, 1, 2))
-        places = (self.seen.start, self.seen.stop - self.count)
-        arena = Arena(self.keys[layer].data_ptr(), self.values[layer].data_ptr(), *strides, *places)
+        strides = (*map(self.keys.stride, (0, 1, 3)), *map(self.values.stride, (0, 1, 2)))
+        arena = Arena(self.keys[layer].data_ptr(), self.values[layer].data_ptr(), *strides, self.tail)
         mask = Mask() if self.mask is None else Mask(self.mask.added.data_ptr(), self.mask.start)
-        runs = self.runs
-        if runs is None:
-            return Part(first, self.count, arena, mask, None, 0)
-        return Part(first, self.count, arena, mask, runs.ctypes.data, len(runs))
+        runs = (None, 0) if self.runs is None else (self.runs.ctypes.data, len(self.runs))
+        return Part(first, self.count, arena, mask, *runs)
 
 
 class NativeLayers:
@@ -251,13 +248,8 @@ class NativeLayers:
         structures.require(fits, f"additions {added} to {rows} rows, with {kinds} kinds")
         structures.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
         for one in kept:
-            start, stop, room = one.seen.start, one.seen.stop, min(one.keys.shape[2], one.values.shape[2])
-            inside = 0 <= start <= stop - one.count and stop <= room
-            structures.require(inside, f"{one.count} rows at {one.seen} of {room}")
-
-
-def _strides(tensor: Tensor, *dimensions: int) -> list[int]:
-    return [tensor.stride(dimension) for dimension in dimensions]
+            room = min(one.keys.shape[2], one.values.shape[2])
+            structures.require(0 <= one.tail <= room - one.count, f"{one.count} rows at {one.tail} of {room}")
 
 
 def supported() -> list[InstructionSet]:

@@ -64,7 +64,7 @@ class Arena(Structure):
         *(("keys", c_void_p), ("values", c_void_p)),
         *((name, c_int64) for name in ("key_layer", "key_group", "key_column")),
         *((name, c_int64) for name in ("value_layer", "value_group", "value_row")),
-        *(("head", c_int64), ("tail", c_int64)),
+        ("tail", c_int64),
     )
 
 

@@ -146,7 +146,7 @@ def load_tokenizer(name: str) -> Tokenizer:
     """Load only the tokenizer of a model: of the registry, of a GGUF file, or of the checkpoint in a folder."""
     folder = models.folder(name)
     if folder is not None:
-        return Checkpoint(folder).tokenizer()
+        return Checkpoint(folder).tokenizer
     return Tokenizer(GgufFile(models.weights(name)).vocabulary())
 
 

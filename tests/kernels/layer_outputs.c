@@ -65,7 +65,7 @@ int main(void) {
         float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1);
         Rows shape = {rows, 1, HEADS, GROUPS, WIDTH, NULL, 0, angle, angle, 1e-5f, 0};
         Arena arena = {
-            halves(kept), halves(kept), kept / 2, WIDTH * CAPACITY, CAPACITY, kept / 2, WIDTH * CAPACITY, WIDTH, 0,
+            halves(kept), halves(kept), kept / 2, WIDTH * CAPACITY, CAPACITY, kept / 2, WIDTH * CAPACITY, WIDTH,
             COUNT};
         Part part = {0, rows, arena, mask, NULL, 0};
         lacuna_layers(x, &shape, layers, 2, &part, 1, 2);

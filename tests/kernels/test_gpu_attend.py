@@ -144,14 +144,3 @@ def test_padding_gets_zeros_and_a_row_the_same_beside_others_and_in_a_larger_sto
     same(alone[:8], every[:8])
     same(attended(query[3:5], kept, 140, orders[3:5]), every[3:5])
     same(attended(query, larger, 134, orders), every)
-
-
-def test_a_row_is_the_same_wherever_the_store_has_what_it_sees() -> None:
-    """Bit for bit, in the interpreter, too: rows that moved are added up in the same order."""
-    query, kept = random(2, 3 * GROUPS, 16), random(2, 2, GROUPS, 150, 16, seed=1)
-    places = torch.randperm(200, generator=torch.Generator().manual_seed(3))[:150]
-    moved = random(2, 2, GROUPS, 200, 16, seed=4)
-    moved[:, :, :, places] = kept
-    orders = orders_of(seen(2, 150, 0.8), 150)
-    there = [places[order] for order in orders]
-    assert torch.equal(attended(query, kept, 0, orders, 200), attended(query, moved, 0, there, 200))

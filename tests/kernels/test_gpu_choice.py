@@ -35,33 +35,21 @@ def flash(monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Size, ...]]:
     return calls
 
 
-def states(dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+@pytest.mark.usefixtures("on_gpu")
+def test_flash_attn_computes_open_attention_in_half_precision_and_torch_the_rest(flash: list[object]) -> None:
     generator = torch.Generator().manual_seed(0)
-    query = torch.randn((1, 6, 5, 16), generator=generator).to(dtype)
-    key, value = torch.randn((2, 1, 2, 40, 16), generator=generator).to(dtype)
-    return query, key, value
-
-
-@pytest.mark.usefixtures("on_gpu")
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_open_attention_in_half_precision_goes_to_flash_attn(dtype: torch.dtype, flash: list[object]) -> None:
-    query, key, value = states(dtype)
-    got = attention(query, key, value)
-    assert flash == [((1, 5, 6, 16), (1, 40, 2, 16), (1, 40, 2, 16))]
-    torch.testing.assert_close(got, reference.attention(query, key, value))
-
-
-@pytest.mark.usefixtures("on_gpu")
-def test_torch_computes_what_flash_attn_does_not_support(flash: list[object]) -> None:
-    query, key, value = states(torch.float32)
+    query = torch.randn((1, 6, 5, 16), generator=generator)
+    key, value = torch.randn((2, 1, 2, 40, 16), generator=generator)
     torch.testing.assert_close(attention(query, key, value), reference.attention(query, key, value))
     mask = torch.ones((5, 40), dtype=torch.bool).tril(3)
     narrow = [part.bfloat16() for part in (query, key, value)]
     got = attention(*narrow, fold_mask(mask, 3, torch.bfloat16))
     torch.testing.assert_close(got.float(), reference.attention(query, key, value, mask), atol=0.05, rtol=0.05)
-    wide = torch.randn((1, 1, 2, 264), generator=torch.Generator().manual_seed(0)).bfloat16()
+    wide = torch.randn((1, 1, 2, 264), generator=generator).bfloat16()
     attention(wide, wide, wide)
     assert flash == []
+    torch.testing.assert_close(attention(*narrow), reference.attention(*narrow))
+    assert flash == [((1, 5, 6, 16), (1, 40, 2, 16), (1, 40, 2, 16))]
 
 
 def test_flash_attn_is_not_used_where_old_or_missing(flash: list[object], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from lacuna_kernels.native import (
 from lacuna_model.core.context import finished
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
-RANK = 64
+RANK, NUM_LAYERS = 64, 2
 CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
@@ -52,9 +52,9 @@ class Linear:
 
 
 def close(got: Tensor, expected: Tensor) -> None:
-    """Asserts an error below 2%. 8-bit activations and bfloat16 keys stay below it; a wrong row or column does not."""
+    """Asserts an error below 2.5%, where 8-bit activations and bfloat16 keys stay; a wrong row or column does not."""
     assert got.shape == expected.shape
-    assert (got - expected).norm() / expected.norm() < 0.02
+    assert (got - expected).norm() / expected.norm() < 0.025
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40])
@@ -76,7 +76,7 @@ def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, s
 class Layers:
     """Layers, an arena with the keys and values of earlier passes, and the input rows of the next pass."""
 
-    def __init__(self, kernels: NativeKernels, rows: int, head: int, tail: int, *, num_layers: int = 2) -> None:
+    def __init__(self, kernels: NativeKernels, rows: int, tail: int) -> None:
         shapes = {
             "qkv": ((HEADS + 2 * GROUPS) * WIDTH, HIDDEN),
             "output": (HIDDEN, HEADS * WIDTH),
@@ -85,7 +85,7 @@ class Layers:
         }
         self.linears = [
             {name: Linear(kernels, *shape, seed=4 * layer + i) for i, (name, shape) in enumerate(shapes.items())}
-            for layer in range(num_layers)
+            for layer in range(NUM_LAYERS)
         ]
         # What rows of two kinds have added, as a low and a high linear.
         self.added = [
@@ -96,9 +96,9 @@ class Layers:
                 }
                 for kind in range(2)
             ]
-            for layer in range(num_layers)
+            for layer in range(NUM_LAYERS)
         ]
-        self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(num_layers)]
+        self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(NUM_LAYERS)]
         self.native = NativeLayers(
             kernels,
             [
@@ -116,14 +116,14 @@ class Layers:
         )
         self.x = random(rows, HIDDEN, seed=4)
         self.angles = random(rows, WIDTH // 2, seed=5).repeat(1, 2)
-        self.seen = range(head, tail + rows)
-        # The arena is larger than the range that the rows may see. All other entries are NaN and must not matter.
-        room = (num_layers, GROUPS, tail + rows + 7, WIDTH)
+        self.tail = tail
+        # The arena is larger than what the rows may see. All other entries are NaN and must not matter.
+        room = (NUM_LAYERS, GROUPS, tail + rows + 7, WIDTH)
         self.keys = empty_keys(room, CPU, BFLOAT16)
         self.keys.copy_(random(*room, seed=6))
         self.values = random(*room, seed=7).bfloat16()
         for store in (self.keys, self.values):
-            store[:, :, :head], store[:, :, tail:] = float("nan"), float("nan")
+            store[:, :, tail:] = float("nan")
 
     def run(
         self,
@@ -134,15 +134,16 @@ class Layers:
     ) -> Tensor:
         """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them.
 
-        ``moved`` has for runs of keys the end of each in ``seen``, and the angles [D / 2] by which they have moved.
+        ``moved`` has for runs of keys the end of each, and the angles [D / 2] by which they have moved.
         """
-        seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
-        folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
+        first, last, _ = rows.indices(len(self.x))
+        end = self.tail + last
+        folded = None if mask is None else fold_mask(mask[rows, :end], 1, BFLOAT16)
         angles = self.angles[rows]
         x = self.x[rows]
         turned = torch.stack([angles, *(angles - by.repeat(2) for _, by in moved)])
-        runs = np.array([(end, place) for place, (end, _) in enumerate(moved, start=1)] + [(len(seen), 0)])
-        kept = KeptRows(len(x), self.keys, self.values, seen, folded, runs if moved else None)
+        runs = np.array([(end, place) for place, (end, _) in enumerate(moved, start=1)] + [(end, 0)])
+        kept = KeptRows(len(x), self.keys, self.values, self.tail + first, folded, runs if moved else None)
         return finished(self.native.in_turns(x, turned.cos(), turned.sin(), [kept], added))
 
     def expected(self, mask: Tensor | None = None, added: Sequence[AddedRows] = ()) -> Tensor:
@@ -155,7 +156,7 @@ class Layers:
                 y[first : first + count] += x[first : first + count] @ low.weight.T @ high.weight.T
             return y
 
-        x, before = self.x, slice(self.seen.start, self.seen.stop - len(self.x))
+        x, before = self.x, slice(self.tail)
         for layer, (first, second) in enumerate(self.norms):
             states = product(layer, "qkv", rms_norm(x, first, EPS))
             query, key, value = states.view(len(x), -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
@@ -169,10 +170,10 @@ class Layers:
         return x
 
 
-@pytest.mark.parametrize(("head", "tail"), [(0, 0), (0, 31), (3, 32), (5, 95), (0, 300)])
+@pytest.mark.parametrize("tail", [0, 31, 32, 63, 300])
 @pytest.mark.parametrize("rows", [1, 8, 11])
-def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: int, tail: int) -> None:
-    layers = Layers(kernels, rows, head, tail)
+def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, tail: int) -> None:
+    layers = Layers(kernels, rows, tail)
     given = layers.x.clone()
     close(layers.run(), layers.expected())
     assert torch.equal(layers.x, given)
@@ -192,9 +193,9 @@ def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: i
 def test_rows_have_the_additions_of_their_kind_and_none_before_them_knows_of_these(
     kernels: NativeKernels, rows: int, spans: list[tuple[int, int, int]]
 ) -> None:
-    layers = Layers(kernels, rows, 3, 40)
+    layers = Layers(kernels, rows, 40)
     added = [AddedRows(*span) for span in spans]
-    real, mask = spans[0][0], torch.ones((rows, 37 + rows), dtype=torch.bool).tril(37)
+    real, mask = spans[0][0], torch.ones((rows, 40 + rows), dtype=torch.bool).tril(40)
     plain = layers.run(mask)
     stores = [store[:, :, : 40 + real].clone() for store in (layers.keys, layers.values)]
     got = layers.run(mask, added=added)
@@ -207,81 +208,39 @@ def test_rows_have_the_additions_of_their_kind_and_none_before_them_knows_of_the
 
 @pytest.mark.parametrize("pause", [1, 2])
 def test_rows_that_are_kept_alone_have_the_same_keys_and_values(kernels: NativeKernels, pause: int) -> None:
-    whole, alone = Layers(kernels, 9, 2, 40), Layers(kernels, 9, 2, 40)
+    whole, alone = Layers(kernels, 9, 40), Layers(kernels, 9, 40)
     whole.run()
-    kept = KeptRows(9, alone.keys, alone.values, alone.seen, None, None)
+    kept = KeptRows(9, alone.keys, alone.values, alone.tail, None, None)
     cos, sin = alone.angles.cos()[None], alone.angles.sin()[None]
     assert len(list(alone.native.in_turns(alone.x, cos, sin, [kept], layers=pause, kept_alone=True))) == 2 // pause - 1
     assert torch.equal(alone.keys.nan_to_num(), whole.keys.nan_to_num())
     assert torch.equal(alone.values.nan_to_num(), whole.values.nan_to_num())
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_result_does_not_depend_on_where_the_keys_lie_among_masked_ones(kernels: NativeKernels, seed: int) -> None:
-    compact, wide = Layers(kernels, 5, 0, 301), Layers(kernels, 5, 0, 640)
-    places = torch.randperm(640, generator=torch.Generator().manual_seed(seed))[:301].sort().values
-    wide.keys[:, :, places] = compact.keys[:, :, :301]
-    wide.values[:, :, places] = compact.values[:, :, :301]
-    mask = torch.ones((5, 645), dtype=torch.bool).tril(640)
-    mask[:, :640] = False
-    mask[:, places] = True
-    assert torch.equal(wide.run(mask), compact.run(torch.ones((5, 306), dtype=torch.bool).tril(301)))
-
-
 @pytest.mark.parametrize("ends", [(1,), (32, 64), (7, 40, 44), (70,)])
 @pytest.mark.parametrize("rows", [1, 9])
 def test_keys_of_moved_tokens_are_seen_where_they_are(kernels: NativeKernels, rows: int, ends: tuple[int, ...]) -> None:
-    head, tail = 3, 75
-    layers, there = (Layers(kernels, rows, head, tail) for _ in range(2))
+    tail = 75
+    layers, there = (Layers(kernels, rows, tail) for _ in range(2))
     moved = [(end, 3 * random(WIDTH // 2, seed=50 + end)) for end in ends]
-    begun = head
+    begun = 0
     for end, by in moved:
-        run = slice(begun, begun := head + end)
+        run = slice(begun, begun := end)
         there.keys[:, :, run] = rotary(there.keys[:, :, run].float(), by.repeat(2).cos(), by.repeat(2).sin()).bfloat16()
-    mask = torch.ones((rows, tail + rows - head), dtype=torch.bool).tril(tail - head)
+    mask = torch.ones((rows, tail + rows), dtype=torch.bool).tril(tail)
     close(layers.run(mask, moved=moved), there.expected(mask))
     if ends == (1,):
         return
     # Keys of one distance are the same wherever their run begins.
     (end, by), before = moved[-1], layers.run(mask, moved=moved)
-    assert torch.equal(
-        Layers(kernels, rows, head, tail).run(mask, moved=[*moved[:-1], (end - 1, by), (end, by)]), before
-    )
-
-
-@pytest.mark.parametrize("rows", [(1, 1), (3, 1, 9), (12, 2)])
-def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, rows: tuple[int, ...]) -> None:
-    """The arenas differ in size, contents and mask; all have the same layers."""
-    several = [Layers(kernels, count, 2 * i, 40 + 33 * i, num_layers=3) for i, count in enumerate(rows)]
-    masks = [None if i % 2 else torch.ones((n, 40 + 31 * i + n), dtype=torch.bool).tril(30) for i, n in enumerate(rows)]
-    alone = [layers.run(mask) for layers, mask in zip(several, masks, strict=True)]
-    before = [(layers.keys.clone(), layers.values.clone()) for layers in several]
-    for layers in several:
-        for store in (layers.keys, layers.values):
-            store[:, :, layers.seen.stop - len(layers.x) : layers.seen.stop] = float("nan")
-    kept = [
-        KeptRows(
-            len(layers.x),
-            layers.keys,
-            layers.values,
-            layers.seen,
-            None if mask is None else fold_mask(mask, 1, BFLOAT16),
-        )
-        for layers, mask in zip(several, masks, strict=True)
-    ]
-    x, angles = (torch.cat([getattr(layers, name) for layers in several]) for name in ("x", "angles"))
-    together = finished(several[0].native.in_turns(x, angles.cos()[None], angles.sin()[None], kept))
-    assert torch.equal(together, torch.cat(alone))
-    for layers, (keys, values) in zip(several, before, strict=True):
-        assert torch.equal(layers.keys.nan_to_num(), keys.nan_to_num())
-        assert torch.equal(layers.values.nan_to_num(), values.nan_to_num())
+    assert torch.equal(Layers(kernels, rows, tail).run(mask, moved=[*moved[:-1], (end - 1, by), (end, by)]), before)
 
 
 @pytest.mark.parametrize("threads", [2, 3, 16])
 def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
     for added in ([], [AddedRows(4, 5, 0)], [AddedRows(1, 3, 1), AddedRows(4, 5, 0)]):
-        assert torch.equal(Layers(several, 9, 0, 40).run(added=added), Layers(kernels, 9, 0, 40).run(added=added))
+        assert torch.equal(Layers(several, 9, 40).run(added=added), Layers(kernels, 9, 40).run(added=added))
 
 
 FORKING = """
@@ -309,7 +268,7 @@ def test_a_forked_process_has_threads_of_its_own(tmp_path: Path) -> None:
 
 def test_waiting_threads_leave_their_cores_to_other_programs(kernels: NativeKernels, tmp_path: Path) -> None:
     several = native.build(tmp_path, 4, [kernels.instructions])
-    Layers(several, 9, 0, 40).run()
+    Layers(several, 9, 40).run()
     time.sleep(0.1)
     began = time.process_time()
     time.sleep(0.5)
@@ -338,7 +297,7 @@ def test_without_a_writable_folder_the_library_is_built_for_this_process(
     assert kernels is not None
     assert list(scratch.iterdir()) == []
     assert caplog.messages == [f"{folder} is of no use (Not a directory): the kernels are compiled at every start"]
-    assert torch.equal(Layers(kernels, 9, 0, 40).run(), Layers(native.build(scratch), 9, 0, 40).run())
+    assert torch.equal(Layers(kernels, 9, 40).run(), Layers(native.build(scratch), 9, 40).run())
 
 
 @pytest.mark.parametrize("compiler", ["missing", "failing"])

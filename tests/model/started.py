@@ -136,19 +136,12 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
 def least(kept: torch.dtype = torch.bfloat16) -> LoadedFim:
     """A model of one layer with few tokens, so that interpreted passes are short; every draft pays."""
     config = replace(SMALL, vocab_size=tiny_fim.CONFIG.vocab_size)
-    tensors = placed(dict(for_gpu(InMemory(tiny.state(config)), config)))
+    tensors = placed(dict(for_gpu(tiny.state(config), config)))
     transformer = build_transformer(config, tensors | {"embedding": tensors["head"]})
     tokenizer = Tokenizer(tiny_fim.VOCABULARY)
     prefixes = PrefixTable(tokenizer, ELSEWHERE)
     costs = tiny_fim.Paying()
     return LoadedFim("least", config, tokenizer, transformer, prefixes, kept, costs=costs)
-
-
-class InMemory(dict[str, Tensor]):
-    """A model's tensors, none of which is in 4 bit."""
-
-    def four_bit(self, name: str) -> None:
-        return None
 
 
 def layers(transformer: object) -> Transformer:

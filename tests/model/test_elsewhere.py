@@ -42,7 +42,6 @@ from . import tiny, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, placed
 from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
-from .started import InMemory
 
 CPU = torch.device("cpu")
 Made = Callable[..., LoadedFim]
@@ -58,7 +57,7 @@ def model(
     """The tiny model of one seed on ``device``, as the loader would build it; every draft pays."""
     state, tokenizer = tiny.state(config, seed), Tokenizer(tiny_fim.VOCABULARY)
     if dtype is torch.bfloat16:
-        tensors = dict(for_gpu(InMemory(state), config))
+        tensors = dict(for_gpu(state, config))
         tensors["embedding"] = tensors["head"]
     else:
         tensors = fuse(state, config)

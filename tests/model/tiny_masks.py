@@ -29,14 +29,14 @@ def rows(model: ModelConfig, rank: int = 4, seed: int = 0, device: torch.device 
     return of(model, {name: tensor.to(device) for name, tensor in tensors(model, rank, seed).items()})
 
 
-def of(model: ModelConfig, found: dict[str, Tensor], *, both_ways: bool = False) -> MaskRows:
+def of(model: ModelConfig, found: dict[str, Tensor]) -> MaskRows:
     """Mask rows of tensors in float32."""
 
     def pair(name: str) -> Pair:
         return Pair(DenseLinear(found[name + ".low"]), DenseLinear(found[name + ".high"]))
 
     layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(model.num_layers)]
-    return MaskRows(found["masks"], layers, both_ways)
+    return MaskRows(found["masks"], layers)
 
 
 def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS, kind: str = MASKS) -> Path:

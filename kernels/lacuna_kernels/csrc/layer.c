@@ -145,11 +145,11 @@ typedef struct {
     const Pair *added_qkv, *added_output, *added_gate_up, *added_down;
 } Layer;
 
-/* Keys and values of all layers; a pass writes its rows at `tail` and attends from `head` to their end. */
+/* Keys and values of all layers; a pass writes its rows at `tail` and attends to all up to their end. */
 typedef struct {
     uint16_t *keys, *values;
     int64_t key_layer, key_group, key_column, value_layer, value_group, value_row;
-    int64_t head, tail;
+    int64_t tail;
 } Arena;
 
 /* `count` rows of a pass from row `first`: they write to and attend to one arena. */
@@ -195,13 +195,13 @@ static void product(Codes from, const Rows *rows, const Linear *linear, const Pa
 
 static Cache seen(const Part *part, int64_t layer) {
     const Arena *arena = &part->arena;
-    return (Cache){arena->keys + layer * arena->key_layer + arena->head,
-                   arena->values + layer * arena->value_layer + arena->head * arena->value_row,
+    return (Cache){arena->keys + layer * arena->key_layer,
+                   arena->values + layer * arena->value_layer,
                    arena->key_group,
                    arena->key_column,
                    arena->value_group,
                    arena->value_row,
-                   arena->tail + part->count - arena->head};
+                   arena->tail + part->count};
 }
 
 /* Rotary embedding of one row of one head. */

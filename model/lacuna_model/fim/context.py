@@ -210,7 +210,7 @@ class FimContext:
         """Take the prompts of a layout; their tokens are still to be read."""
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._fim)
         self._resize(len(prompts.suffixes))
-        # The fills of an earlier request are not needed any more.
+        # Other gaps, and the fills of an earlier request, are not needed any more.
         self.reader.tracks = self._tracks
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
@@ -341,14 +341,11 @@ class FimContext:
         return usual if last is None else last
 
     def _resize(self, gaps: int) -> None:
-        while len(self._suffixes) > gaps:
-            self.reader.drop(self._suffixes.pop().track)
+        fim = self._fim
+        del self._suffixes[gaps:], self._between[max(gaps - 1, 0) :]
         while len(self._suffixes) < gaps:
-            fim = self._fim
             whole = Whole(self.reader, bare=fim.middle == fim.prefix) if fim.suffix_first else None
             self._suffixes.append(whole or GapSuffix(self.reader))
-        while len(self._between) > max(gaps - 1, 0):
-            self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:
             self._between.append(self.reader.new())
 

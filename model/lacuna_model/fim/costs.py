@@ -172,33 +172,27 @@ class DraftedToken:
 class AcceptanceRates:
     """How well the drafts of each source have been holding, by what the source had not read.
 
-    ``verified`` counts verified tokens, ``held`` those of them that were right, and ``expected`` sums their
-    probabilities.
+    ``seen`` has of verified tokens the sum of their probabilities, how many were right, and their number.
     """
 
-    expected: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
-    held: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
-    verified: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
+    seen: dict[Kind, NDArray[np.float64]] = field(default_factory=lambda: defaultdict(lambda: np.zeros(3)))
 
     def saw(self, guess: DraftedToken, held: bool) -> None:
         """Learn from a token that was verified."""
-        key = guess.source, guess.slot
-        self.expected[key] += guess.probability
-        self.held[key] += held
-        self.verified[key] += 1
-        if self.verified[key] > REMEMBERED:
-            for sums in (self.expected, self.held, self.verified):
-                sums[key] /= 2
+        seen = self.seen[guess.source, guess.slot]
+        seen += (guess.probability, held, 1)
+        if seen[2] > REMEMBERED:
+            seen /= 2
 
     def corrected(self, probability: float, source: Source, slot: int = 0) -> float:
         """A source's probability, given how its drafts have been holding."""
-        key = source, slot
-        return min(probability * (self.held[key] + WEIGHT) / (self.expected[key] + WEIGHT), 0.99)
+        expected, held, _ = self.seen[source, slot]
+        return min(probability * float(held + WEIGHT) / float(expected + WEIGHT), 0.99)
 
     def of_masks(self, slot: int) -> float:
         """The share of the drafts of masks in a slot that have been right; before any was verified 5 of 6."""
-        key: Kind = ("masked", slot)
-        return (self.held[key] + WEIGHT_OF * BELIEVED) / (self.verified[key] + WEIGHT_OF)
+        _, held, verified = self.seen["masked", slot]
+        return float(held + WEIGHT_OF * BELIEVED) / float(verified + WEIGHT_OF)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,22 +52,16 @@ class OldTextDrafts:
         self._begin()
 
     def _begin(self) -> None:
-        self._written: list[int] = []
+        self._written: tuple[int, ...] = ()
         self._edits: NDArray[np.int64] = self._places.copy()
         self._matched: NDArray[np.int64] = np.zeros_like(self._places)
         self._matched[0] = AGREED_AT_START
         self._news = self._old
         self._replaced: tuple[int, int] | None = None  # the place and the token of a change that may be a replacement
 
-    def forked(self) -> "OldTextDrafts":
-        """The same, which goes on from here by itself."""
-        other = copy(self)
-        other._written = [*self._written]
-        return other
-
     def follow(self, written: Sequence[int]) -> None:
         """Align all ``written`` tokens; those that were aligned before cost nothing."""
-        if list(written[: len(self._written)]) != self._written:
+        if tuple(written[: len(self._written)]) != self._written:
             self._begin()
         for token in written[len(self._written) :]:
             self.take(token)
@@ -75,7 +69,7 @@ class OldTextDrafts:
     def take(self, token: int) -> None:
         """Align one more token."""
         self._learn(token)
-        self._written.append(token)
+        self._written = (*self._written, token)
         same = (self._old == token) | (self._news == token)
         edits = self._edits + 1
         edits[1:] = np.minimum(edits[1:], self._edits[:-1] + ~same)
@@ -221,7 +215,7 @@ class Drafts:
         if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), OldTextDrafts(old))
             aligned.follow(written)
-            sources.append(aligned.forked())
+            sources.append(copy(aligned))  # it goes on by itself
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.behind:

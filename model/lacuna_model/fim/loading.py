@@ -191,7 +191,8 @@ def load_fim(
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
     weights, about = _weights(path, folder, form, kernels, advance, small)
-    tokenizer = _tokenizer(folder, about)
+    # A folder has its own rules for splitting text.
+    tokenizer = folder.tokenizer if folder is not None else _made_of(about.vocabulary)
     prefixes = PrefixTable(tokenizer, place)
     machine.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in weights.items()}
@@ -250,7 +251,7 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
     weights: GgufTensors | Tensors
     if folder is not None:
-        about = Preparation(folder.config, folder.tokenizer().vocabulary)
+        about = Preparation(folder.config, folder.tokenizer.vocabulary)
         weights = folder.state(torch.device("cpu"), torch.float32)
     else:
         file = GgufFile(path)
@@ -259,11 +260,6 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
     if about.vocabulary.fim is None and (folder is None or folder.is_causal):
         raise WeightsError(NO_TOKENS.format(path))
     return weights, about
-
-
-def _tokenizer(folder: Checkpoint | None, about: Preparation) -> Tokenizer:
-    """The tokenizer; a folder has its own rules for splitting text."""
-    return folder.tokenizer() if folder is not None else _made_of(about.vocabulary)
 
 
 @lru_cache(maxsize=1)

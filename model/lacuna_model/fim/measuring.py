@@ -16,7 +16,7 @@ from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
-from lacuna_model.fim.track import Chain, EndRule, Track
+from lacuna_model.fim.track import EndRule, Track
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import keep, replacing
@@ -48,7 +48,7 @@ def line_ms(model: LoadedFim) -> float:
     context, line = reader.new(), reader.new()
     context.become(ids, 0)
     reader.read([[context]])
-    return min(_timed(reader, [context, line], ids) for _ in range(ROUNDS))
+    return min(_timed(reader, context, line, ids) for _ in range(ROUNDS))
 
 
 @torch.inference_mode()
@@ -58,18 +58,14 @@ def first_costs(model: LoadedFim) -> None:
     Elsewhere than on the host the first pass of a width compiles kernels, and records the graph that requests will use:
     so the second one counts.
     """
-    if model.transformer.device != HOST:
-        for rows in USUAL_ROWS:
-            for masks in sorted({0, min(rows - 1, model.most_masks)}):
-                for costs in (PassCosts(), model.costs):
-                    _read_as_requests_do(model, costs, rows, masks)
+    if model.transformer.device == HOST:
+        for rows in PASS_ROWS:
+            _read_as_requests_do(model, model.costs, rows, 0)
         return
-    ids = model.tokenizer.encode(sample())[: sum(PASS_ROWS)]
-    reader = model.tracks()
-    track = reader.new()
-    for rows in PASS_ROWS:
-        track.become(ids[: len(track.ids) + rows], 0)
-        model.costs.saw_pass(rows, _pass_ms(reader, [track], rows))
+    for rows in USUAL_ROWS:
+        for masks in sorted({0, min(rows - 1, model.most_masks)}):
+            for costs in (PassCosts(), model.costs):
+                _read_as_requests_do(model, costs, rows, masks)
 
 
 def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: int) -> None:
@@ -87,20 +83,13 @@ def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: i
     SharedPasses(model.transformer, costs, model.digests).read(Wanted(reader, asked))
 
 
-def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:
-    *_, line = chain
+def _timed(reader: TrackReader, context: Track, line: Track, ids: list[int]) -> float:
+    """The milliseconds of the passes of a line, each until the device has its last logits."""
     line.become([], len(ids))
-    took = 0.0
+    began = time.perf_counter()
     for rows in LINE_ROWS:
         line.become(ids[: len(line.ids) + rows], len(ids))
-        took += _pass_ms(reader, chain, min(rows, 4))
-    return took
-
-
-def _pass_ms(reader: TrackReader, chain: Chain, outputs: int) -> float:
-    """The milliseconds of a pass over what is unread of a chain, until the device has the last ``outputs`` logits."""
-    began = time.perf_counter()
-    reader.logits(reader.read([chain])[chain[-1]][-outputs:])[-1, 0].item()
+        reader.logits(reader.read([[context, line]])[line][-min(rows, 4) :])[-1, 0].item()
     return (time.perf_counter() - began) * 1e3
 
 
@@ -116,7 +105,12 @@ def is_busy() -> bool:
 def learn(ms: float, num_weights: int) -> None:
     """Keep what a model of so many weights took for a line; its passes cost as much more as it has more weights."""
     file = speed_file()
-    keep(file, file.name, lambda path: _write(path, ms * LARGE_WEIGHTS / num_weights))
+
+    def write(path: Path) -> None:
+        with replacing(path) as stream:
+            stream.write(msgspec.json.encode({"line_ms": round(ms * LARGE_WEIGHTS / num_weights, 1)}))
+
+    keep(file, file.name, write)
 
 
 def correct(ms: float, num_weights: int) -> None:
@@ -128,8 +122,3 @@ def correct(ms: float, num_weights: int) -> None:
     slow = not is_busy() and (known is None or found > known * WRONG)
     if slow or (known is not None and found < known / WRONG):
         learn(ms, num_weights)
-
-
-def _write(path: Path, ms: float) -> None:
-    with replacing(path) as stream:
-        stream.write(msgspec.json.encode({"line_ms": round(ms, 1)}))

@@ -14,7 +14,9 @@ from torch import Tensor
 
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.structures import WIDTH
-from lacuna_model.network.assembly import FUSED, fuse_layer, layer_of
+from lacuna_model.loading.checkpoint import Tensors
+from lacuna_model.loading.weights import GgufTensors
+from lacuna_model.network.assembly import FUSED, State, fuse_layer, layer_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
 
@@ -23,20 +25,8 @@ from lacuna_model.network.linear import quantize_rows
 FREQUENT_TOKENS = 49_152
 
 
-class Weights(Protocol):
-    """A model's tensors by our names, each read in float32 on access."""
-
-    def __getitem__(self, name: str, /) -> Tensor:
-        """A tensor; raises KeyError where there is none of that name."""
-        ...
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of all tensors."""
-        ...
-
-    def four_bit(self, name: str) -> FourBitWeight | None:
-        """The weight as stored in the file, where that is 4 bit with groups of 32; else None."""
-        ...
+# A model's tensors by our names, each read in float32 on access; those of a folder are none in 4 bit.
+Weights = GgufTensors | Tensors
 
 
 class Packing(Protocol):
@@ -85,7 +75,7 @@ def prepared(
 
 
 def for_gpu(
-    state: Weights,
+    state: State,
     config: ModelConfig,
     advance: Callable[[int, int], None] = lambda done, total: None,
     *,
@@ -124,7 +114,7 @@ def _narrow(name: str, tensor: Tensor, eight_bit: bool) -> dict[str, Tensor]:
     return {name: tensor.bfloat16() if tensor.ndim == 2 or name.endswith(".bias") else tensor}
 
 
-def _narrow_layer(state: Weights, index: int, eight_bit: bool) -> dict[str, Tensor]:
+def _narrow_layer(state: State, index: int, eight_bit: bool) -> dict[str, Tensor]:
     layer = fuse_layer({own: state[name] for own, name in layer_of(state, index).items()})
     return {part: kept for name, tensor in layer.items() for part, kept in _narrow(name, tensor, eight_bit).items()}
 
@@ -167,7 +157,7 @@ def _packed(
         weight = state[part]
         return quantized(weight) if weight.shape[1] % (2 * GROUP) == 0 else None
 
-    small: list[FourBitWeight] = [found for found in takewhile(bool, map(four_bit, parts)) if found]
+    small = [found for found in takewhile(bool, map(four_bit, parts)) if found]
     large = [state[part] for part in parts[len(small) :]]
     tensors = {}
     if small:

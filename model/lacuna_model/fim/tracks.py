@@ -154,7 +154,7 @@ class TrackReader:
         count = sum(map(len, chosen.values()))
         end = tail + count
         arena.reserve(end)
-        arena.head, arena.tail = 0, tail
+        arena.tail = tail
         arena.moved[tail:end] = 0
         ids = [track.ids[place] for track, places in chosen.items() for place in places]
         positions = [track.start + place for track, places in chosen.items() for place in places]
@@ -162,15 +162,10 @@ class TrackReader:
         for track, places in chosen.items():
             track.place(places, np.arange(first, first := first + len(places)))
         seen = [self._seen_by([*before[track], track], chosen) for track in chosen]
-        in_order = _are_in_order(before, end) and not any(map(self._sees_both_ways, chosen))
+        in_order = _are_in_order(before, end)
         moved = MovedKeys(arena.moved[:end], () if in_order else seen) if arena.has_moved else None
         kinds = [track.kind for track, places in chosen.items() for _ in places] if any(t.kind for t in chosen) else ()
         return ReaderRows(ids, positions, chosen, PassPart(count, arena, None, in_order, seen, moved, kinds))
-
-    def _sees_both_ways(self, track: Track) -> bool:
-        """Whether the rows of a track are masks that attend to each other."""
-        masks = self._transformer.masks
-        return masks is not None and masks.both_ways and track.ids[-1] < 0
 
     def _seen_by(self, chain: Chain, chosen: Places) -> SeenRows:
         """What the ``chosen`` places of a chain's last track attend to; those of all tracks have their rows.
@@ -183,8 +178,6 @@ class TrackReader:
         read = (~track.missing).nonzero()[0]
         ahead = len(before.block) + sum(map(len, own[:-1]))
         counts = ahead + np.searchsorted(read, np.array(chosen[track]), side="right")
-        if self._sees_both_ways(track):
-            counts[:] = ahead + len(read)
         return SeenRows(before, self.arena.listed(np.concatenate(own)), counts)
 
     def move_to(self, track: Track, start: int) -> None:

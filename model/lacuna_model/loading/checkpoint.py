@@ -25,27 +25,21 @@ T = TypeVar("T")
 
 
 class AddedToken(msgspec.Struct, frozen=True):
-    """A token beside those of the vocabulary, in ``tokenizer.json``."""
+    """A token beside those of the vocabulary; in ``tokenizer_config.json`` the id is its key."""
 
     content: str
-    id: int
-
-
-class NamedToken(msgspec.Struct, frozen=True):
-    """The same in ``tokenizer_config.json``, where the id is its key."""
-
-    content: str
+    id: int = -1
 
 
 class TokenizerSettings(msgspec.Struct, frozen=True):
     """What Lacuna reads of ``tokenizer_config.json``; the names of tokens may be in either of two forms."""
 
-    added_tokens_decoder: dict[int, NamedToken] = {}
+    added_tokens_decoder: dict[int, AddedToken] = {}
     add_bos_token: bool | None = None
     chat_template: Any = None
-    bos_token: str | NamedToken | None = None
-    eos_token: str | NamedToken | None = None
-    mask_token: str | NamedToken | None = None
+    bos_token: str | AddedToken | None = None
+    eos_token: str | AddedToken | None = None
+    mask_token: str | AddedToken | None = None
 
     @property
     def added(self) -> dict[str, int]:
@@ -56,7 +50,7 @@ class TokenizerSettings(msgspec.Struct, frozen=True):
     def names(self) -> dict[str, str]:
         """The names of the special tokens ``bos``, ``eos`` and ``mask`` that it has."""
         said = {"bos": self.bos_token, "eos": self.eos_token, "mask": self.mask_token}
-        return {kind: one.content if isinstance(one, NamedToken) else one for kind, one in said.items() if one}
+        return {kind: one.content if isinstance(one, AddedToken) else one for kind, one in said.items() if one}
 
 
 class _Added(msgspec.Struct, frozen=True):
@@ -249,12 +243,9 @@ class Checkpoint:
             raise WeightsError(f"{self.folder / 'config.json'} lacks {self._names.keys.get(key, key)!r}")
         return value
 
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer, without normalizers and without recognition of special tokens in text; read once."""
-        return self._tokenizer
-
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, without normalizers and without recognition of special tokens in text."""
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         eos, size = self._value("eos_token_id", int | list[int], []), self.config.vocab_size
@@ -299,17 +290,18 @@ class Checkpoint:
         whole, words, merges = (self.folder / name for name in (TOKENIZER, "vocab.json", "merges.txt"))
         if not (whole.is_file() or (words.is_file() and merges.is_file())):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
+        # A normalizer would change the text, and added tokens would be found in it.
+        plain: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
+        data = read_json(whole, dict[str, Any]) | plain
         try:
             if whole.is_file():
-                # A normalizer would change the text, and added tokens would be found in it.
-                plain: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
-                data = read_json(whole, dict[str, Any]) | plain
-                return BpeTokenizer.from_str(msgspec.json.encode(data).decode()), added_tokens(self.folder)
-            bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
-        except WeightsError:
-            raise
+                bpe = BpeTokenizer.from_str(msgspec.json.encode(data).decode())
+            else:
+                bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
         except Exception as error:  # the library raises a bare Exception
             raise WeightsError(f"the tokenizer of {self.folder} is not readable ({error})") from error
+        if whole.is_file():
+            return bpe, added_tokens(self.folder)
         bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
         return bpe, tokenizer_settings(self.folder).added
 

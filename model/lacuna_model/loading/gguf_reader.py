@@ -1,8 +1,7 @@
 """Reads a GGUF file: its metadata, its vocabulary, and the tokens that fill in the middle."""
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +101,6 @@ class _GgufReader(gguf.GGUFReader):
         return found
 
 
-@contextmanager
-def _faults(path: Path) -> Iterator[None]:
-    """Raises WeightsError in place of what the library raises on a damaged file: it has no error type of its own."""
-    try:
-        yield
-    except OSError as error:
-        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, LookupError, ArithmeticError, TypeError, struct.error) as error:
-        raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
-
-
 class GgufReader:
     """An open GGUF file: metadata by name, and ``tensors`` by name, still quantised.
 
@@ -121,8 +109,12 @@ class GgufReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _faults(path):
+        try:
             self._reader = _GgufReader(path)
+        except OSError as error:
+            raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (ValueError, LookupError, ArithmeticError, TypeError, struct.error) as error:  # it has none of its own
+            raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
         self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
 
     def optional(self, name: str) -> Any:

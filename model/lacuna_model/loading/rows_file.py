@@ -32,8 +32,7 @@ KINDS = (MASKS, EDIT, INFILL)
 class RowsConfig(msgspec.Struct, frozen=True):
     """The sizes of rows of a ``kind``; ``slots`` counts the token that the real row predicts.
 
-    There are ``slots - 1`` masks: none where the rows are those of tokens. Each mask attends to those before it, or
-    ``both_ways`` to all that are drafted with it.
+    There are ``slots - 1`` masks: none where the rows are those of tokens.
     """
 
     hidden_size: int
@@ -41,7 +40,6 @@ class RowsConfig(msgspec.Struct, frozen=True):
     slots: int
     rank: int
     kind: str = MASKS
-    both_ways: bool = False
 
 
 def shipped(name: str, kind: str = MASKS) -> Path | None:
@@ -127,7 +125,7 @@ def read(path: Path, base: Transformer) -> Transformer:
     layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(config.layers)]
     if config.kind != MASKS:
         return base.with_additions(config.kind, layers)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers, config.both_ways))
+    return base.with_masks(MaskRows(tensors["masks"].float(), layers))
 
 
 def _wider(name: str, tensor: Tensor, more: int) -> Tensor:

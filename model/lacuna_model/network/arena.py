@@ -153,7 +153,7 @@ _PRIVATE: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if s
 
 
 class Arena:
-    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads from ``head``.
+    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads up to their end.
 
     In 8 bit (:mod:`lacuna_kernels.quantised`) there are ``scales`` [L, G, capacity] of keys and of values.
 
@@ -170,7 +170,6 @@ class Arena:
         self.scales = tuple(_zeros(shape[:3], device, torch.float32) for _ in range(2 * eight_bit))
         self.moved: NDArray[np.int64] = np.zeros(GROWTH, dtype=np.int64)
         self.has_moved = False
-        self.head = 0
         self.tail = 0
 
     @property
@@ -213,12 +212,8 @@ class Arena:
         """Rows in the order of a text, with what is known of their tokens."""
         return RowList.of(rows, self.moved[rows] if self.has_moved else 0)
 
-    def rows(self, count: int) -> range:
-        """The rows that a pass of ``count`` rows attends to; its own are the last."""
-        return range(self.head, self.tail + count)
-
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the rows at ``tail`` and return all rows from ``head`` to their end."""
+        """Write the rows at ``tail`` and return all rows up to their end."""
         end = self.tail + key.shape[2]
         own = slice(self.tail, end)
         if self.scales:
@@ -226,7 +221,7 @@ class Arena:
                 store[layer, :, own], scales[layer, :, own] = packed(rows[0])
         else:
             self.keys[layer, :, own], self.values[layer, :, own] = key[0], value[0]
-        return self.read(layer, slice(self.head, end))
+        return self.read(layer, slice(0, end))
 
     def read(self, layer: int, rows: slice) -> tuple[Tensor, Tensor]:
         """Keys and values [1, G, n, D] of some rows of a layer."""
@@ -279,9 +274,9 @@ class PassPart:
         """The same with its mask on a device."""
         return self if self.mask is None else replace(self, mask=self.mask.to(device))
 
-    def shown(self, rows: range, device: torch.device) -> Tensor | None:
-        """The mask of a part whose store returns the given ``rows``."""
+    def shown(self, width: int, device: torch.device) -> Tensor | None:
+        """The mask of a part whose store returns so many rows."""
         if not self.causal:
-            return mask_of(self.seen, len(rows)).to(device) if self.seen else self.mask
-        columns = torch.arange(len(rows), device=device)
-        return columns <= columns[len(rows) - self.count :, None]
+            return mask_of(self.seen, width).to(device) if self.seen else self.mask
+        columns = torch.arange(width, device=device)
+        return columns <= columns[width - self.count :, None]

@@ -1,6 +1,7 @@
 """Builds a transformer from tensors, with each linear in the form that its tensors have."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -156,7 +157,7 @@ def build_transformer(
         )
 
     head = make("head")
-    head = head.exact() if isinstance(head, GpuLinear) else head
+    head = replace(head, is_exact=True) if isinstance(head, GpuLinear) else head
     transformer = Transformer(
         config,
         layers=[layer(index) for index in range(config.num_layers)],

@@ -48,9 +48,7 @@ def runs_on_gpu(layer: Layer) -> bool:
 def takes(parts: Sequence[PassPart]) -> bool:
     """Whether the kernels are for a pass: all its rows go to arenas, and it is said what they see."""
     return all(
-        part.store is not None
-        and not part.store.head
-        and (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
+        part.store is not None and (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
         for part in parts
     )
 
@@ -236,12 +234,12 @@ class GpuLayers:
                 continue
             for part in group:
                 arena = arena_of(part)
-                rows = arena.rows(part.count)
-                counts = np.full(part.count, rows.stop)
+                end = arena.tail + part.count
+                counts = np.full(part.count, end)
                 own = heads.numbers(arena.keys, arena.values, arena.tail, counts, scales=arena.scales)
                 data = torch.from_numpy(own).to(device)
                 rotation = None if part.moved is None else part.moved.rotation(self.cos, self.sin)
-                mask = None if part.causal else part.shown(rows, device)
+                mask = None if part.causal else part.shown(end, device)
                 folded = None if mask is None else fold_mask(mask, repeats, arena.dtype)
                 yield Spot(part.count, data, eight_bit=eight_bit, wide=part, folded=folded, rotation=rotation)
 

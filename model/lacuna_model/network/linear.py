@@ -28,71 +28,65 @@ if TYPE_CHECKING:
 Linear = Callable[[Tensor], Tensor]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DenseLinear:
     """``x W^T (+ b)`` in the weight's own precision; the result has the precision of ``x``."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        self._weight = weight
-        self._bias = bias
+    weight: Tensor
+    bias: Tensor | None = None
 
     def dense(self) -> Tensor:
         """The weight [out, in]."""
-        return self._weight
+        return self.weight
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out]."""
-        return F.linear(x.to(self._weight.dtype), self._weight, self._bias).to(x.dtype)
+        return F.linear(x.to(self.weight.dtype), self.weight, self.bias).to(x.dtype)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class GpuLinear:
     """``x W^T (+ b)`` on a GPU: a ``weight`` [out, in] in half precision, or 8-bit codes with a ``scale`` per output.
 
-    Few rows are summed in float32, so that a row's result does not depend on the number of rows. An ``exact`` linear
+    Few rows are summed in float32, so that a row's result does not depend on the number of rows. One that ``is_exact``
     reads more rows in the same way, a few at a time; others read them at once, with sums rounded to half precision.
     """
 
-    def __init__(
-        self, weight: Tensor, scale: Tensor | None = None, bias: Tensor | None = None, *, exact: bool = False
-    ) -> None:
-        self.bias = bias
-        self._weight = weight
-        self._scale = scale
-        self._exact = exact
-
-    def exact(self) -> "GpuLinear":
-        """The same linear, exact for any number of rows."""
-        return GpuLinear(self._weight, self._scale, self.bias, exact=True)
+    weight: Tensor
+    scale: Tensor | None = None
+    bias: Tensor | None = None
+    is_exact: bool = False
 
     def pieces(self, x: Tensor) -> Tensor:
         """The product without the bias: ``x`` [R, in], in half precision, -> [S, R, out], to be summed over S."""
         if len(x) <= MAX_ROWS:
-            return product(x, self._weight, self._scale)
-        if self._exact:
+            return product(x, self.weight, self.scale)
+        if self.is_exact:
             return torch.cat([self.pieces(part) for part in torch.split(x, MAX_ROWS)], dim=1)
-        found = F.linear(x, self._weight.to(x.dtype))[None]
-        return found if self._scale is None else found * self._scale
+        found = F.linear(x, self.weight.to(x.dtype))[None]
+        return found if self.scale is None else found * self.scale
 
     def dense(self) -> Tensor:
         """The weight [out, in], in float32 where it is in codes."""
-        return self._weight if self._scale is None else self._weight.float() * self._scale[:, None]
+        return self.weight if self.scale is None else self.weight.float() * self.scale[:, None]
 
     def addition(self, low: "DenseLinear | GpuLinear", high: "DenseLinear | GpuLinear") -> "Addition":
         """What ``high(low(x))`` adds to it, in the form of its own weight."""
         from lacuna_kernels.gpu.product import Addition
 
-        if self._scale is not None:
+        if self.scale is not None:
             return Addition(*quantize_rows(low.dense().float()), high.dense().bfloat16())
-        return Addition(low.dense().to(self._weight.dtype), None, high.dense().to(self._weight.dtype))
+        return Addition(low.dense().to(self.weight.dtype), None, high.dense().to(self.weight.dtype))
 
     def added_pieces(self, x: Tensor, addition: "Addition", gate: Tensor) -> Tensor:
         """As :meth:`pieces` of at most ``MAX_ROWS`` rows, with an addition in rows whose ``gate`` [R, 1] is not 0."""
         from lacuna_kernels.gpu.product import added_product
 
-        return added_product(x, self._weight, self._scale, addition, gate)
+        return added_product(x, self.weight, self.scale, addition, gate)
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out], in the precision of ``x``."""
-        narrow = torch.bfloat16 if self._weight.dtype is torch.int8 else self._weight.dtype
+        narrow = torch.bfloat16 if self.weight.dtype is torch.int8 else self.weight.dtype
         pieces = self.pieces(x.reshape(-1, x.shape[-1]).to(narrow))
         found = pieces[0] if len(pieces) == 1 else pieces.sum(0)
         found = found if self.bias is None else found + self.bias
@@ -170,14 +164,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class MaskRows:
-    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name.
-
-    Where they see ``both_ways``, each attends to the mask rows behind it, too.
-    """
+    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name."""
 
     embeddings: Tensor
     layers: Sequence[Mapping[str, Pair]]
-    both_ways: bool = False
 
     @property
     def most(self) -> int:

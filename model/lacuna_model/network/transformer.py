@@ -206,7 +206,7 @@ class Transformer(Network):
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
                 keys, values = (key, value) if part.store is None else part.store.exchange(index, key, value)
                 if not index:
-                    mask = part.shown(range(keys.shape[2]), keys.device)
+                    mask = part.shown(keys.shape[2], keys.device)
                     folded.append(None if mask is None else fold_mask(mask, repeats, keys.dtype))
                     moved = part.moved
                     rotations.append(None if moved is None else moved.rotation(self.rotations.cos, self.rotations.sin))
@@ -299,11 +299,10 @@ def _with_additions(layer: Layer, added: Sequence[Mapping[str, Pair]], spans: Se
 
 def _kept(part: PassPart, arena: Arena) -> KeptRows:
     """A part in the kernels' form."""
-    rows = arena.rows(part.count)
-    mask = part.shown(rows, arena.keys.device)
+    mask = part.shown(arena.tail + part.count, arena.keys.device)
     folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
     runs = None if part.moved is None else part.moved.runs
-    return KeptRows(part.count, arena.keys, arena.values, rows, folded, runs)
+    return KeptRows(part.count, arena.keys, arena.values, arena.tail, folded, runs)
 
 
 def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:

@@ -9,9 +9,8 @@ import torch
 from msgspec.structs import replace as replace_field
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
-from torch import Tensor
 
-from lacuna_model.core.context import Layout, finished
+from lacuna_model.core.context import finished
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
@@ -21,6 +20,8 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
 from lacuna_model.loading import rows_file
 from lacuna_model.readers import NONE, Loaded, load, new_cache
+
+from .test_context import logits_at
 
 
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
@@ -96,18 +97,10 @@ def test_what_was_read_in_part_is_read_again_for_a_fill_of_its_own() -> None:
         left_after(context, 200.0)
         left_after(context, worth)
         context.update(layout)
-        read, plain = (said_after(one, layout) for one in (context, new_cache(tiny_fim.loaded(1))))
-        torch.testing.assert_close(read, plain, rtol=1e-4, atol=1e-4)
-
-
-@torch.inference_mode()
-def said_after(context: object, layout: Layout) -> Tensor:
-    """The logits after a prompt."""
-    assert isinstance(context, FimContext)
-    context.update(layout)
-    chain, track = context.chain(0), context.reader.new()
-    track.become([tiny_fim.FIM.middle], sum(len(one.ids) for one in chain))
-    return context.reader.logits(context.reader.read([[*chain, track]])[track])
+        plain = new_cache(tiny_fim.loaded(1))
+        assert isinstance(plain, FimContext)
+        plain.update(layout)
+        torch.testing.assert_close(logits_at(context, 0), logits_at(plain, 0), rtol=1e-4, atol=1e-4)
 
 
 def test_a_cold_fill_is_drafted_from_its_second_pass_on() -> None:

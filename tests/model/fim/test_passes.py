@@ -111,15 +111,6 @@ ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
 
 
 @settings(max_examples=10, deadline=None)
-@given(order=ORDERS, seed=st.integers(0, SEEDS - 1))
-def test_a_fill_is_bit_for_bit_the_same_beside_others(natives: list[LoadedFim], order: list[int], seed: int) -> None:
-    model = natives[seed]
-    asked = [request(number, gaps=1 + number % 2) for number in range(DOCUMENTS)]
-    found = beside(Engine(model), asked, turning(order), {})
-    assert [said(one) for one in found] == [said(alone(model, one)) for one in asked]
-
-
-@settings(max_examples=10, deadline=None)
 @given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8), min_size=1))
 def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_intact(
     natives: list[LoadedFim], order: list[int], ends: dict[int, int]

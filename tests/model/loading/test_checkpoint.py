@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("text", TEXTS)
 def test_text_is_encoded_and_decoded_without_a_change(folder: Path, text: str) -> None:
     checkpoints.write(folder, "Dream")
-    tokenizer = Checkpoint(folder).tokenizer()
+    tokenizer = Checkpoint(folder).tokenizer
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert not tokenizer.special_ids & set(ids)
@@ -35,7 +35,7 @@ def test_vocabulary_and_merges_are_read_if_there_is_no_tokenizer_file(folder: Pa
     (folder / "vocab.json").write_text(json.dumps(data["vocab"]))
     merges = ["".join(f"{left} {right}\n") for left, right in data["merges"]]
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(merges))
-    tokenizer = Checkpoint(folder).tokenizer()
+    tokenizer = Checkpoint(folder).tokenizer
     for text in TEXTS:
         assert tokenizer.decode(tokenizer.encode(text)) == text
     assert checkpoints.MASK in tokenizer.special_ids
@@ -71,4 +71,4 @@ def test_a_tokenizer_of_another_kind_is_refused(folder: Path) -> None:
     data["model"] |= {"vocab": {"▁": 0}, "merges": []}
     (folder / "tokenizer.json").write_text(json.dumps(data))
     with pytest.raises(WeightsError, match="no byte-level BPE"):
-        Checkpoint(folder).tokenizer()
+        _ = Checkpoint(folder).tokenizer

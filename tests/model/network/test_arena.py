@@ -1,4 +1,4 @@
-"""Keys whose tokens have been moved since they were read."""
+"""The memory of keys and values."""
 
 import subprocess
 import sys
@@ -6,24 +6,9 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.network.arena import GROWTH, Arena, MovedKeys
-
-
-@given(st.lists(st.sampled_from([0, 0, 3, -2, 90]), min_size=1, max_size=40))
-def test_runs_give_each_key_its_distance(by: list[int]) -> None:
-    moved = MovedKeys(np.array(by))
-    assert moved.distances[0] == 0
-    assert set(moved.distances.tolist()) == {0, *by}
-    found: list[int] = []
-    for end, place in moved.runs.tolist():
-        assert end > len(found)
-        found += [int(moved.distances[place])] * (end - len(found))
-    assert found == by
-
+from lacuna_model.network.arena import GROWTH, Arena
 
 CODE = """
 from pathlib import Path

@@ -21,17 +21,6 @@ RANK = 32
 MASKS = [-1, -2, -3, -4]
 
 
-def read(model: Transformer, ids: list[int], dtype: torch.dtype) -> tuple[Tensor, Arena]:
-    """The states of tokens and of mask rows behind them, read in one pass after ten others, and the arena."""
-    arena = Arena(model.config, torch.device("cpu"), dtype)
-    with torch.inference_mode():
-        for first, given in ((0, list(range(3, 13))), (10, ids)):
-            arena.tail = first
-            part = PassPart(len(given), arena, causal=True)
-            states = model.read(given, range(first, first + len(given)), [part]).states
-    return states, arena
-
-
 @pytest.mark.parametrize("outputs", [64, 77])
 def test_8_bit_is_close_to_dense_with_its_bias_for_any_number_of_outputs(kernels: NativeKernels, outputs: int) -> None:
     drawn = torch.Generator().manual_seed(0)
@@ -66,14 +55,6 @@ def native(kernels: NativeKernels, config: ModelConfig = NATIVE) -> Transformer:
     return build_transformer(config, tiny.quantized(fuse(tiny.state(config), config)), kernels=kernels)
 
 
-def test_mask_rows_of_native_kernels_are_as_exact_as_tokens(kernels: NativeKernels, file: Path) -> None:
-    exact = build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)).with_masks(tiny_masks.rows(NATIVE, RANK))
-    expected, _ = read(exact, [20, 21, *MASKS], torch.float32)
-    got, _ = read(rows_file.read(file, native(kernels)), [20, 21, *MASKS], torch.bfloat16)
-    for rows in (slice(0, 2), slice(2, 6)):
-        assert (got[rows] - expected[rows]).norm() / expected[rows].norm() < 0.12  # another addition is over 1 off
-
-
 def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
     """The states of six rows in one pass after ten others, the last of which are mask rows, and the arena."""
     arena = Arena(model.config, torch.device("cpu"), torch.bfloat16)
@@ -84,6 +65,18 @@ def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
             part = PassPart(len(given), arena, causal=True, kinds=named)
             states = model.read(given, range(first, first + len(given)), [part]).states
     return states, arena
+
+
+@pytest.mark.parametrize(("kind", "rank"), [("masks", RANK), ("edit", RANK), ("edit", 20)])
+def test_rows_in_native_kernels_are_as_exact_as_tokens(
+    kernels: NativeKernels, tmp_path: Path, kind: str, rank: int
+) -> None:
+    file = tiny_masks.write(tmp_path / "tiny.safetensors", NATIVE, rank, kind=kind)
+    kinds = [""] * 6 if kind == "masks" else ["", "edit", "edit", "", "edit", ""]
+    exact = rows_file.read(file, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)))
+    expected, _ = behind_text(exact, kinds)
+    got, _ = behind_text(rows_file.read(file, native(kernels)), kinds)
+    assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.12  # another addition is over 1 off
 
 
 def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, file: Path, tmp_path: Path) -> None:
@@ -105,16 +98,6 @@ def test_text_before_rows_with_an_addition_is_the_same(kernels: NativeKernels, f
     assert not torch.equal(own[2:4], other[2:4])
     off, _ = behind_text(rows_file.read(edit, plain), [""] * 6)
     assert torch.equal(off, alone)
-
-
-@pytest.mark.parametrize("rank", [RANK, 20])
-def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path, rank: int) -> None:
-    edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, rank, kind="edit")
-    kinds = ["", "edit", "edit", "", "edit", ""]
-    exact = rows_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)))
-    expected, _ = behind_text(exact, kinds)
-    got, _ = behind_text(rows_file.read(edit, native(kernels)), kinds)
-    assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.12
 
 
 def test_rows_of_a_kind_that_a_model_lacks_are_refused() -> None:

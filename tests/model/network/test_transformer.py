@@ -10,21 +10,13 @@ from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
+from lacuna_model.loading.families import LAYER
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokenizer import Tokenizer
-
-# The names that transformers gives the parts of a layer, by our names.
-PARTS = {
-    "attn_norm": "input_layernorm",
-    "mlp_norm": "post_attention_layernorm",
-    "q_norm": "self_attn.q_norm",
-    "k_norm": "self_attn.k_norm",
-} | {name: f"self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj", "o_proj")}
-PARTS |= {name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")}
 
 FAMILIES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, {}),
@@ -64,7 +56,7 @@ def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor
     for name, tensor in state.items():
         if name.startswith("layers."):
             _, layer, part, *bias = name.split(".")
-            named[f"model.layers.{layer}.{PARTS[part]}.{'bias' if bias else 'weight'}"] = tensor
+            named[f"model.layers.{layer}.{LAYER[part]}.{'bias' if bias else 'weight'}"] = tensor
     model.load_state_dict(named, strict=True, assign=True)
     # The state holds no buffers, so they are computed again, off the meta device.
     model.model.rotary_emb = type(model.model.rotary_emb)(options)
