@@ -6,7 +6,7 @@ What is delivered keeps the file readable for tree-sitter, and keeps the rules o
 
 from collections.abc import Sequence
 
-from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained
+from lacuna_model.core.constraint import Constraint, TokenText
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
@@ -55,12 +55,12 @@ def constraint_for(
     """Return the constraint of a request: the syntax of its language and the rules of its regions.
 
     The language is found by its name, else by the path's extension. Without a known language and without any rule the
-    result is ``Unconstrained``. ``deadline`` is a ``time.monotonic`` instant at which all searches end. A rule that
+    result takes everything. ``deadline`` is a ``time.monotonic`` instant at which all searches end. A rule that
     cannot be compiled raises ``RequestError``, here or in the first call of the constraint.
     """
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
-        return Unconstrained(tokens)
+        return Constraint(tokens)
     lines_above = 0
     if known is not None:
         whole, (first, *_) = text, regions

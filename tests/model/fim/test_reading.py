@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Constraint, Unconstrained
+from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
@@ -58,7 +58,7 @@ def run(
     drafts = Drafts(layout, (), MODEL.costs, AcceptanceRates(), MODEL.tokenizer.special_ids)
     reader = FimReader(MODEL, context, drafts if guesses is None else cast(Drafts, guesses), layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
-    constraints, tokens = [constraint or Unconstrained(MODEL.tokenizer)], MODEL.tokenizer
+    constraints, tokens = [constraint or Constraint(MODEL.tokenizer)], MODEL.tokenizer
     loop = denoise(reader, fills, constraints, tokens, deadline=None)
     assert finished(loop).outcome == "ok"
     return [fill.tokens for fill in fills], reader.passes
