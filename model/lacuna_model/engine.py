@@ -164,7 +164,7 @@ class Engine:
             told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
             request = replace(request, snippets=(*request.snippets, *told))
         elsewhere = project.segments(request.path) if project is not None else []
-        groups, due = list(region_groups.grouped(regions)), 0
+        groups, due = region_groups.grouped(regions), 0
         if isinstance(request.task, FillGaps):
             if len(groups) == 1:
                 due = request.task.due_ms

@@ -4,7 +4,6 @@ import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -13,18 +12,18 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.names import NameJudge
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill, shown
-from lacuna_model.decode.gate import LEAST_SUM, Gate, Judgement, lines_right, log_prob_of
-from lacuna_model.decode.known_first import KnownFirst
+from lacuna_model.decode.gate import Gate, Judgement, lines_right
 from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded, opening, reader
 from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
 from lacuna_model.tiers import DocumentSession
+from lacuna_model.workspace.known_first import KnownFirst
+from lacuna_model.workspace.known_names import KnownNames
 
 T = TypeVar("T")
 
@@ -36,8 +35,7 @@ SPARE = 16
 class FilledGroup:
     """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
-    ``judgements`` say how likely each fill is right. In closed delivery ``log_probs`` has the log-probability (nats) of
-    each of its lines, given the lines before. ``cut`` says which fills have all the tokens that they may have. Where
+    ``judgements`` say how likely each fill is right, ``cut`` which fills have all the tokens that they may have. Where
     there are no fills, ``gap`` is the one that has none, if one alone is to blame.
     """
 
@@ -47,7 +45,6 @@ class FilledGroup:
     stats: FillStats
     others: tuple[tuple[str, ...], ...] = ()
     judgements: tuple[Judgement, ...] = ()
-    log_probs: tuple[tuple[float, ...], ...] = ()
     cut: tuple[bool, ...] = ()
     gap: int | None = None
 
@@ -61,7 +58,7 @@ def fill_group(
     checked: bytes | None = None,
     layout: Layout | None = None,
     gate: Gate | None = None,
-    names: Sequence[NameJudge] = (),
+    names: Sequence[KnownNames] = (),
 ) -> Generator[Snapshot, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
@@ -124,7 +121,7 @@ def fill_group(
         if gate is not None:
             found = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
         else:
-            found = Judgement(lines_right(delivered, fill, tokenizer))
+            found = lines_right(delivered, fill, tokenizer)
         uses = names[fill.gap.index].uses(delivered) if names else None
         return found.knowing(delivered, uses or ())
 
@@ -133,13 +130,8 @@ def fill_group(
         yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
-    counts, encode_ms = yield from encoded(encoding, len(regions), deadline)
-    read = FillStats(
-        context_tokens=counts.total,
-        cached_tokens=counts.total - counts.encoded,
-        encode_ms=encode_ms,
-        constrained=candidates.constrained,
-    )
+    read = yield from encoded(encoding, len(regions), deadline)
+    read = replace(read, constrained=candidates.constrained)
     if not request.writes:
         return FilledGroup("ok", "", None, read)
     context = {"context_tokens": read.context_tokens, "cached_tokens": read.cached_tokens}
@@ -157,15 +149,13 @@ def fill_group(
     )
     if fills is None:
         return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
-    judged = candidates.judgements[fills]
     return FilledGroup(
         end.outcome,
         end.verdict.message,
         fills,
         stats,
         tuple(found for found in candidates.found[1:] if found != fills),
-        judged,
-        tuple(_log_probs(one.lines) for one in judged) if gate is None else (),
+        candidates.judgements[fills],
         tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
     )
 
@@ -185,33 +175,26 @@ def among(filling: Generator[Snapshot, None, T], before: tuple[str, ...], total:
 
 
 def encoded(
-    encoding: Generator[None, None, UpdateCounts],
-    count: int,
-    deadline: float | None,
-) -> Generator[Snapshot, None, tuple[UpdateCounts, float]]:
-    """Encode the context of ``count`` regions piece by piece; the value is what was encoded, and the milliseconds.
+    encoding: Generator[None, None, UpdateCounts], count: int, deadline: float | None
+) -> Generator[Snapshot, None, FillStats]:
+    """Encode the context of ``count`` regions piece by piece; the value is what that took.
 
-    Nothing was where the ``deadline`` has passed.
+    No tokens were encoded where the ``deadline`` has passed.
     """
-    spent = 0.0
+    ms = 0.0
+    counts: UpdateCounts | None = None
     while True:
         began = time.monotonic()
         try:
             next(encoding)
         except StopIteration as end:
-            counts: UpdateCounts = end.value
-            return counts, spent + (time.monotonic() - began) * 1e3
-        spent += (time.monotonic() - began) * 1e3
+            counts = end.value
+        ms += (time.monotonic() - began) * 1e3
+        if counts is not None:
+            return FillStats(context_tokens=counts.total, cached_tokens=counts.total - counts.encoded, encode_ms=ms)
         if deadline is not None and time.monotonic() >= deadline:
-            return UpdateCounts(total=0, encoded=0), spent
+            return FillStats(encode_ms=ms)
         yield Snapshot(0, ("",) * count, ((),) * count)
-
-
-def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
-    """The log-probability of each line, given those before it, by the probabilities of the texts up to their ends."""
-    sums = [0.0, *map(log_prob_of, lines)]
-    # Of lines after the least sum nothing is known.
-    return tuple(LEAST_SUM if after <= LEAST_SUM + 1 else after - before for before, after in pairwise(sums))
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

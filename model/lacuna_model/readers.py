@@ -86,12 +86,8 @@ def load(model: str, **how: Unpack[ReadOptions]) -> Loaded:
     return replace(loaded, smaller=_smaller(loaded, how))
 
 
-def _has_small_keys(how: ReadOptions) -> bool:
-    return how.get("keys_and_values") == EIGHT_BIT
-
-
 def _leave_keys(how: ReadOptions, name: str) -> None:
-    if _has_small_keys(how):
+    if how.get("keys_and_values") == EIGHT_BIT:
         log.warning("%s has keys and values of its own form, not in 8 bit", name)
 
 
@@ -106,7 +102,7 @@ def _loaded(place: Path, name: str, how: ReadOptions, *, drafts: bool = False) -
                 threads=threads,
                 device=how.get("device", ""),
                 drafts=drafts,
-                eight_bit_keys=_has_small_keys(how),
+                eight_bit_keys=how.get("keys_and_values") == EIGHT_BIT,
             )
         except OtherKindError as error:
             if backend == OWN or place.is_dir():

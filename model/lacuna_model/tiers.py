@@ -86,11 +86,9 @@ class DocumentSessions:
 
     def _make_room(self) -> None:
         """Drop the least recently used idle documents until the budget holds."""
-        idle = [key for key in self._sessions if key not in self._running and key != next(reversed(self._sessions))]
-        for key in idle:
-            if self.num_bytes <= self._budget:
-                return
-            del self._sessions[key]
+        for key in [*self._sessions][:-1]:
+            if self.num_bytes > self._budget and key not in self._running:
+                del self._sessions[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,28 @@
 """A fake model that writes given texts and a fake constraint with a given rule, for tests of the loop around them."""
 
 from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained, Verdict
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Verdict
 from lacuna_model.decode.fill import Fill, Reader
 from lacuna_model.tokenizer import Tokenizer
 
 SECOND = 3  # the second candidate of every place
+
+
+Item, Value = TypeVar("Item"), TypeVar("Value")
+
+
+def collected(steps: Generator[Item, None, Value]) -> tuple[list[Item], Value]:
+    """All that a generator yields, and its value."""
+    seen = list[Item]()
+    while True:
+        try:
+            seen.append(next(steps))
+        except StopIteration as end:
+            return seen, end.value
 
 
 def sure(tokens: Sequence[int]) -> Run:
@@ -45,7 +59,7 @@ class Scripted(Reader):
         return sure(wanted[first : min(first + self.rows, fill.most)])
 
 
-class Strict(Unconstrained):
+class Strict(Constraint):
     """Takes the tokens of a run up to the first that ``allow``, given its gap, its place and itself, refuses."""
 
     active = True

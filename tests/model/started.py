@@ -25,10 +25,13 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.hub import atomic, models
 from lacuna_model.loading import rows_file
-from lacuna_model.network.assembly import build_transformer
+from lacuna_model.loading.chat import ChatTemplate
+from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 
+from .loading.test_chat import SPECIALS as NAMED
 from .loading.test_chat import TEMPLATE
 
 # Of Qwen2.5-Coder: the outputs of its head, its first special token, and those of the names, by their distance to it.
@@ -133,15 +136,27 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
     return recorder
 
 
+def loaded(
+    device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0, config: ModelConfig = tiny_fim.CONFIG
+) -> LoadedFim:
+    """The tiny model of one seed on ``device``, as the loader would build it; every draft pays."""
+    state, tokenizer = tiny.state(config, seed), Tokenizer(tiny_fim.VOCABULARY)
+    if dtype is torch.bfloat16:
+        tensors = dict(for_gpu(state, config))
+        tensors["embedding"] = tensors["head"]
+    else:
+        tensors = fuse(state, config)
+    tensors = placed(tensors) if device == ELSEWHERE else {name: one.to(device) for name, one in tensors.items()}
+    transformer, prefixes = build_transformer(config, tensors), PrefixTable(tokenizer, device)
+    found = LoadedFim("tiny", config, tokenizer, transformer, prefixes, dtype, costs=tiny_fim.Paying())
+    vars(found)["chat"] = ChatTemplate(TEMPLATE, NAMED)
+    return found
+
+
 def least(kept: torch.dtype = torch.bfloat16) -> LoadedFim:
-    """A model of one layer with few tokens, so that interpreted passes are short; every draft pays."""
+    """A model of one layer with few tokens, so that interpreted passes are short."""
     config = replace(SMALL, vocab_size=tiny_fim.CONFIG.vocab_size)
-    tensors = placed(dict(for_gpu(tiny.state(config), config)))
-    transformer = build_transformer(config, tensors | {"embedding": tensors["head"]})
-    tokenizer = Tokenizer(tiny_fim.VOCABULARY)
-    prefixes = PrefixTable(tokenizer, ELSEWHERE)
-    costs = tiny_fim.Paying()
-    return LoadedFim("least", config, tokenizer, transformer, prefixes, kept, costs=costs)
+    return dataclasses.replace(loaded(ELSEWHERE, torch.bfloat16, config=config), cache_dtype=kept)
 
 
 def layers(transformer: object) -> Transformer:

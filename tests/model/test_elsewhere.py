@@ -1,6 +1,5 @@
 """A model on a second device: every tensor that meets its tensors is made on that device."""
 
-import copy
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,22 +25,16 @@ from lacuna_model.core.params import (
     ReadContext,
     Region,
 )
-from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.preparing import for_gpu
-from lacuna_model.loading.chat import ChatTemplate
-from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.graphs import cuda_graph
 from lacuna_model.network.linear import GpuLinear
-from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny, tiny_masks
-from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, placed
+from .elsewhere import ELSEWHERE, LEAVING, Elsewhere
 from .fim import tiny_fim
-from .loading.test_chat import SPECIALS, TEMPLATE
+from .started import loaded as model
 
 CPU = torch.device("cpu")
 Made = Callable[..., LoadedFim]
@@ -49,25 +42,6 @@ OPTIONS = [
     DecodeOptions(syntax=False),
     DecodeOptions(syntax=False, temperature=0.7, prior=False),
 ]
-
-
-def model(
-    device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0, config: ModelConfig = tiny_fim.CONFIG
-) -> LoadedFim:
-    """The tiny model of one seed on ``device``, as the loader would build it; every draft pays."""
-    state, tokenizer = tiny.state(config, seed), Tokenizer(tiny_fim.VOCABULARY)
-    if dtype is torch.bfloat16:
-        tensors = dict(for_gpu(state, config))
-        tensors["embedding"] = tensors["head"]
-    else:
-        tensors = fuse(state, config)
-    tensors = placed(tensors) if device == ELSEWHERE else {name: one.to(device) for name, one in tensors.items()}
-    transformer = build_transformer(config, tensors)
-    prefixes = PrefixTable(tokenizer, device)
-    costs = tiny_fim.Paying()
-    loaded = LoadedFim("tiny", config, tokenizer, transformer, prefixes, dtype, costs=costs)
-    vars(loaded)["chat"] = ChatTemplate(TEMPLATE, SPECIALS)
-    return loaded
 
 
 def with_own_masks(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0) -> LoadedFim:
@@ -197,18 +171,6 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
     graphed = loaded.transformer.on_gpu(cuda_graph if device.type == "cuda" else lambda run: run)
     assert Engine(replace_with(loaded, transformer=graphed)).fill(request).fills == expected.fills
     assert graphed._graphs._kept
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_graphs_give_the_fills_of_launches() -> None:
-    """The same kernels one by one, and what is kept made after each pass."""
-    graphed = with_own_masks(torch.device("cuda"), torch.bfloat16)
-    launched = copy.copy(graphed.transformer)
-    launched._graphs = None
-    plain = replace_with(graphed, transformer=launched)
-    expected, found = ([*fill(one, OPTIONS[0]), *others(one, OPTIONS[0])] for one in (plain, graphed))
-    assert [one.fills for one in found] == [one.fills for one in expected]
-    assert graphed.transformer._graphs._kept
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
 
 from . import tiny
-from .scripted import Scripted, Strict
+from .scripted import Scripted, Strict, collected
 
 MARK = "<<fill>>"
 FILL, OPEN = FillGaps(), FillGaps(open=True)
@@ -46,15 +46,8 @@ def request(
 
 def run(engine: Engine, asked: InfillRequest) -> tuple[list[Snapshot], InfillResult]:
     """The snapshots of all denoising steps, and the result."""
-    snapshots: list[Snapshot] = []
-    stream = engine.stream(asked)
-    while True:
-        try:
-            snapshot = next(stream)
-        except StopIteration as end:
-            return snapshots, end.value
-        if snapshot.step:  # step 0 only encodes the context
-            snapshots.append(snapshot)
+    snapshots, result = collected(engine.stream(asked))
+    return [snapshot for snapshot in snapshots if snapshot.step], result  # step 0 only encodes the context
 
 
 def shown(snapshot: Snapshot) -> tuple[str, ...]:
@@ -88,17 +81,6 @@ ONE = "def area(radius):\n    return <<fill>>\n\n\nprint(area(2))\n"
 THREE = "import <<fill>>\n\n\ndef total(values):\n    x = <<fill>>\n    return x<<fill>>\n"
 
 
-@pytest.mark.parametrize("text", [ONE, THREE], ids=["one-gap", "three-gaps"])
-def test_every_gap_gets_a_fill(engine: Engine, text: str) -> None:
-    asked = request(text, options=DecodeOptions(syntax=False))
-    snapshots, result = run(engine, asked)
-    assert result.status == "ok"
-    assert len(result.fills) == len(asked.regions)
-    assert MARK not in "".join(result.fills)
-    assert shown(snapshots[-1]) == result.fills
-    assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
-
-
 @pytest.mark.parametrize("given", [{"schedule": "single"}, {"steps": 4}, {"entropy_bound": 1.0}, {"confidence": 0.5}])
 def test_options_of_diffusion_checkpoints_are_refused_in_one_line(engine: Engine, given: dict[str, Any]) -> None:
     (name,) = given
@@ -106,11 +88,14 @@ def test_options_of_diffusion_checkpoints_are_refused_in_one_line(engine: Engine
         engine.fill(request(ONE, options=DecodeOptions(**given)))
 
 
-def test_stats_add_up(engine: Engine, either_model: LoadedFim) -> None:
+def test_every_gap_gets_a_fill_and_stats_add_up(engine: Engine, either_model: LoadedFim) -> None:
     snapshots, result = run(engine, request(THREE))
     stats = result.stats
+    assert (result.status, len(result.fills)) == ("ok", 3)
+    assert MARK not in "".join(result.fills)
+    assert shown(snapshots[-1]) == result.fills
     assert stats.nfe > 0
-    assert stats.steps == len(snapshots)
+    assert [snapshot.step for snapshot in snapshots] == list(range(1, stats.steps + 1))
     assert stats.tokens == sum(len(either_model.tokenizer.encode(fill)) for fill in result.fills)
     assert stats.context_tokens > 0
     assert stats.cached_tokens == 0

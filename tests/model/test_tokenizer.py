@@ -1,16 +1,16 @@
 import json
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 import torch
-import xllamacpp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import gguf_files, tiny
 
+from lacuna_model.llama.library import library
+from lacuna_model.llama.loading import LlamaTokenizer
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.tokenizer import SPLITS, Tokenizer, Vocabulary
 
@@ -74,28 +74,9 @@ def both(
 
 
 def llama_cpp_reading(path: Path) -> Encode:
-    params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.n_ctx = 64
-    params.n_parallel = 1
-    params.cpuparams.n_threads = 1
-    params.warmup = False
-    params.verbosity = -1
-    server = xllamacpp.Server(params)
-    # The server is on this machine, so no proxy is used.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-    def encode(text: str) -> list[int]:
-        request = urllib.request.Request(
-            f"{server.listening_address}/tokenize",
-            data=json.dumps({"content": text, "add_special": False, "parse_special": False}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with opener.open(request) as answer:
-            ids: list[int] = json.load(answer)["tokens"]
-            return ids
-
-    return encode
+    found = library()
+    model = found("model_load_from_file", str(path).encode(), found("model_default_params"))
+    return LlamaTokenizer(found, found("model_get_vocab", model), GgufFile(path).vocabulary())._plain
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *FILES], ids=str)

@@ -1,4 +1,4 @@
-"""The protocol between the loop and a constraint, and the constraint that allows everything.
+"""What passes between the loop and a constraint, and the constraint that allows everything.
 
 A fill is a growing list of tokens, which the loop owns. A model reads a run of tokens that may follow; a constraint,
 free of torch, says how much of the run is taken.
@@ -40,6 +40,15 @@ class Run:
     def part(self, first: int, stop: int) -> "Run":
         """The tokens from place ``first`` up to ``stop``."""
         return Run(self.ids[first:stop], self.logp[first:stop])
+
+    def put_first(self, place: int, token: int) -> None:
+        """Move ``token`` to the front of a place's candidates."""
+        ids, logp = self.ids[place], self.logp[place]
+        others = np.flatnonzero(ids != token)[: len(ids) - 1]
+        ranks = np.flatnonzero(ids == token)
+        first = logp[ranks[0]] if len(ranks) else logp.min()
+        self.ids[place] = [token, *ids[others]]
+        self.logp[place] = [first, *logp[others]]
 
     def log_prob(self, place: int, token: int) -> float:
         """The log-probability (nats) of a token at a place; ``UNKNOWN_LOG_PROB`` where it was no candidate."""
@@ -97,29 +106,6 @@ class ConstraintStats:
     deferrals: int = 0
 
 
-class Constraint(Protocol):
-    """Decides what the gaps of a text may hold, so that the complete fills satisfy it.
-
-    ``stats`` are the counts of its checks so far. ``active`` says whether anything is checked at all: files in an
-    unknown language are filled unconstrained and reported so.
-    """
-
-    stats: ConstraintStats
-    active: bool
-
-    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        """What becomes of the fill of a gap, behind whose tokens a model has read a run; ``fills`` are all gaps'."""
-        ...
-
-    def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """Whether a fill may be the whole fill of a gap, given the other gaps as they were seen last."""
-        ...
-
-    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
-        """Check the complete fills once more; where it is ``late`` (a deadline ran out), they end with a line."""
-        ...
-
-
 class TokenText(TextTokenizer, Protocol):
     """Turns token ids into bytes and back, for a constraint."""
 
@@ -130,37 +116,36 @@ class TokenText(TextTokenizer, Protocol):
         ...
 
 
-class Unconstrained:
-    """Takes everything; the result is the text of the fills."""
+class Constraint:
+    """Decides what the gaps of a text may hold, so that the complete fills satisfy it; by itself it takes everything.
 
-    active = False
+    ``stats`` are the counts of its checks so far. ``active`` says whether anything is checked at all: files in an
+    unknown language are filled unconstrained and reported so.
+    """
+
+    active: bool = False
 
     def __init__(self, tokens: TokenText) -> None:
         self.stats = ConstraintStats()
         self._tokens = tokens
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        """The whole run."""
-        return whole_run(fills[gap], run.tokens, self._tokens.eog_id)
+        """What becomes of the fill of a gap, behind whose tokens a model has read a run; ``fills`` are all gaps'."""
+        tokens = run.tokens
+        ends = self._tokens.eog_id in tokens
+        return Taken(len(fills[gap].tokens) + (tokens.index(self._tokens.eog_id) if ends else len(tokens)), ends=ends)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """True: every fill may end."""
+        """Whether a fill may be the whole fill of a gap, given the other gaps as they were seen last."""
         return True
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
-        """The fills as written, without incomplete UTF-8 at the end."""
-        return Verdict("ok", tuple(fill_text(fill, self._tokens, late=late) for fill in fills))
+        """Check the complete fills once more; where it is ``late`` (a deadline ran out), they end with a line."""
+        return Verdict("ok", tuple(self._whole_text(fill, late=late) for fill in fills))
 
-
-def whole_run(fill: FillSoFar, tokens: Sequence[int], eog_id: int) -> Taken:
-    """All tokens behind a fill are taken; it ends with the first end-of-gap among them."""
-    ends = eog_id in tokens
-    return Taken(len(fill.tokens) + (tokens.index(eog_id) if ends else len(tokens)), ends=ends)
-
-
-def fill_text(fill: FillSoFar, tokens: TokenText, *, late: bool) -> str:
-    """The text of a fill; where it is ``late``, one that has not ended is cut to its whole lines."""
-    data = tokens.decode_bytes(fill.tokens)[len(fill.prefix) :]
-    if late and not fill.ended:
-        data = data[: data.rfind(b"\n") + 1]
-    return data.decode("utf-8", errors="ignore")
+    def _whole_text(self, fill: FillSoFar, *, late: bool) -> str:
+        """The text of a fill; where it is ``late``, one that has not ended is cut to its whole lines."""
+        data = self._tokens.decode_bytes(fill.tokens)[len(fill.prefix) :]
+        if late and not fill.ended:
+            data = data[: data.rfind(b"\n") + 1]
+        return data.decode("utf-8", errors="ignore")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -156,17 +156,13 @@ def shifted(region: Region, by: int) -> Region:
     return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
 
 
-def grouped(regions: Sequence[Region]) -> Iterator[range]:
+def grouped(regions: Sequence[Region]) -> list[range]:
     """Indices of regions that are filled together, in order."""
-    first = 0
-    for index in range(1, len(regions) + 1):
-        if (
-            index == len(regions)
-            or index - first == MAX_GAPS
-            or regions[index].start - regions[first].end > MAX_SPAN_BYTES
-        ):
-            yield range(first, index)
-            first = index
+    starts = [0]
+    for index, region in enumerate(regions):
+        if index - starts[-1] == MAX_GAPS or region.start - regions[starts[-1]].end > MAX_SPAN_BYTES:
+            starts.append(index)
+    return [range(first, end) for first, end in pairwise([*starts, len(regions)])]
 
 
 def text_for(

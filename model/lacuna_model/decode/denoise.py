@@ -3,16 +3,35 @@
 The fills of several candidates go on side by side, in the same passes. They read the same context and never each other.
 """
 
+import math
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
-from lacuna_model.core.params import Snapshot, Status
-from lacuna_model.decode.fill import Fill, FillStatus, LoopCounts, Reader, snapshot
+from lacuna_model.core.params import SlotView, Snapshot, Status
+from lacuna_model.decode.fill import Fill, FillStatus, Reader
 
 # After so many seconds of one step other requests have their turn before the next fill has its.
 STEP_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class LoopCounts:
+    """The loop's counters, and the milliseconds that it waited for the constraint."""
+
+    steps: int = 0
+    constraint_ms: float = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Add the time spent inside to ``constraint_ms``."""
+        began = time.perf_counter()
+        yield
+        self.constraint_ms += (time.perf_counter() - began) * 1e3
 
 
 @dataclass(slots=True)
@@ -83,7 +102,31 @@ class _Loop:
                 return
 
     def _snapshot(self) -> Snapshot:
-        return snapshot(self.counts, self.fills, [self.reader.drafted(fill) for fill in self.fills], self.tokens)
+        """The fills now: their tokens, and behind them what is drafted, without the healed text before the gap.
+
+        The confidence of a token is the probability that the model gave it, that of a draft how likely it holds.
+        """
+        texts, slots = [], []
+        for fill in self.fills:
+            coming, prefix = self.reader.drafted(fill) if fill.is_open else (), fill.gap.prefix
+            drafted = [one.token for one in coming if one.token is not None]
+            written = self.tokens.decode_bytes([*fill.tokens, *drafted])
+            texts.append(written[len(prefix) :].decode(errors="replace") if written.startswith(prefix) else "")
+            views = [
+                SlotView(self._text(token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
+                for place, token in enumerate(fill.tokens)
+            ]
+            views += [
+                SlotView("", "mask", 0.0)
+                if one.token is None
+                else SlotView(self._text(one.token), "draft", one.probability)
+                for one in coming
+            ]
+            slots.append(tuple(_without(views, prefix.decode())))
+        return Snapshot(self.counts.steps, tuple(texts), tuple(slots), constraint_ms=self.counts.constraint_ms)
+
+    def _text(self, token: int) -> str:
+        return self.tokens.token_bytes(token).decode(errors="replace")
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -167,3 +210,12 @@ class _Loop:
         with self.counts.waiting():
             ended = FillSoFar(tuple(tokens), fill.most, ended=True, prefix=fill.gap.prefix)
             return self.constraints[fill.candidate].may_end(fill.gap.index, ended)
+
+
+def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
+    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
+    for slot in slots:
+        is_healed = bool(healed)
+        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
+        if left or not is_healed:
+            yield replace(slot, text=left)

@@ -1,20 +1,16 @@
-"""A fill, the growing list of tokens of one gap; what the loop asks of the model that reads it, and shows a client."""
+"""A fill, the growing list of tokens of one gap; what the loop asks of the model that reads it."""
 
-import math
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, TokenText
 from lacuna_model.core.context import Gap
-from lacuna_model.core.params import SlotView, Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_model.core.stopping import StopRule
 
 Key = tuple[int, int]
@@ -199,62 +195,6 @@ class Reader(Protocol):
 
 
 Value = TypeVar("Value")
-
-
-@dataclass(slots=True)
-class LoopCounts:
-    """The loop's counters, and the milliseconds that it waited for the constraint."""
-
-    steps: int = 0
-    constraint_ms: float = 0.0
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Add the time spent inside to ``constraint_ms``."""
-        began = time.perf_counter()
-        yield
-        self.constraint_ms += (time.perf_counter() - began) * 1e3
-
-
-def snapshot(
-    counts: LoopCounts, fills: Sequence[Fill], drafts: Sequence[Sequence[Drafted]], tokens: TokenText
-) -> Snapshot:
-    """The fills now: their tokens, and behind them what is drafted, without the healed text before the gap.
-
-    The confidence of a token is the probability that the model gave it, that of a draft how likely it holds.
-    """
-    texts, slots = [], []
-    for fill, draft in zip(fills, drafts, strict=True):
-        coming, prefix = draft if fill.is_open else (), fill.gap.prefix
-        drafted = [one.token for one in coming if one.token is not None]
-        written = tokens.decode_bytes([*fill.tokens, *drafted])
-        behind = written[len(prefix) :] if written.startswith(prefix) else b""
-        texts.append(behind.decode("utf-8", errors="replace"))
-        views = [
-            SlotView(_text(tokens, token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
-            for place, token in enumerate(fill.tokens)
-        ]
-        views += [
-            SlotView("", "mask", 0.0)
-            if one.token is None
-            else SlotView(_text(tokens, one.token), "draft", one.probability)
-            for one in coming
-        ]
-        slots.append(tuple(_without(views, prefix.decode())))
-    return Snapshot(counts.steps, tuple(texts), tuple(slots), constraint_ms=counts.constraint_ms)
-
-
-def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
-    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    for slot in slots:
-        is_healed = bool(healed)
-        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
-        if left or not is_healed:
-            yield replace(slot, text=left)
-
-
-def _text(tokens: TokenText, token: int) -> str:
-    return tokens.token_bytes(token).decode("utf-8", errors="replace")
 
 
 def shown(

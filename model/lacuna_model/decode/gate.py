@@ -8,22 +8,27 @@ calibrated (Platt scaling, as in arXiv 1706.04599).
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from itertools import accumulate
-from typing import NamedTuple, Self
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
-from lacuna_model.core.names import UNKNOWN, NameUse
 from lacuna_model.core.odds import with_odds
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, JudgedFill, beginnings, numbers
 from lacuna_model.decode.fill import Fill
 from lacuna_model.text.diff import num_common
 
+# ``known``: the file declares a name outside of the gap, or the project, an imported package or the language does.
+# ``nowhere``: a plain name that nobody declares, or a member that a known module has not. ``members``: a name behind
+# the dot of an unknown receiver that none of them has.
+NameKind = Literal["known", "nowhere", "members"]
+UNKNOWN: tuple[NameKind, ...] = ("nowhere", "members")
 # By which factor a name that nobody declares changes the odds that a fill is right. Of the names that people write 0.5
 # to 1 % are called unknown, so some 2 % of the lines have one; of wrong suggestions a fifth has one. Where a known name
 # was written instead, 2 of 21 lines are right (0.5B, 206 places).
@@ -35,16 +40,31 @@ CONSTANT, SLOPE = 2.1334, 1.0307
 LEAST_SUM = -60.0
 
 
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """A name that a fill uses and does not declare itself; its first use ends at the byte ``end`` of the fill.
+
+    With ``is_instead``, it was written in the place of one that is nowhere.
+    """
+
+    name: str
+    kind: NameKind
+    end: int
+    is_instead: bool = False
+
+
 class Judgement(NamedTuple):
     """How likely a fill is right: up to the end of each of its ``lines``, and up to ``words`` of the first one.
 
-    Of a word there are the characters up to its end, and the probability (0..1). Closed delivery judges no words.
-    ``unknown`` is the number of names that the fill uses and nobody declares.
+    Of a word there are the characters up to its end, and the probability (0..1). Closed delivery judges no words, and
+    tells the log-probability (nats) of each line, given the lines before. ``unknown`` is the number of names that the
+    fill uses and nobody declares.
     """
 
     lines: tuple[float, ...]
     words: tuple[tuple[int, float], ...] = ()
     unknown: int = 0
+    log_probs: tuple[float, ...] = ()
 
     def knowing(self, fill: str, uses: Iterable[NameUse]) -> Self:
         """The judgement that also knows which names the fill uses: each unknown one makes what holds it less likely.
@@ -131,16 +151,11 @@ def shipped() -> Gate:
 
 def probability(log_prob: float) -> float:
     """The probability, in 0..1, that a text is right whose tokens have this summed log-probability."""
-    return 1 / (1 + math.exp(-CONSTANT - SLOPE * max(log_prob, LEAST_SUM)))
+    return 1 / (1 + math.exp(-CONSTANT - SLOPE * log_prob))
 
 
-def log_prob_of(probability: float) -> float:
-    """The log-probability for which :func:`probability` returns this value."""
-    return (math.log(probability / (1 - probability)) - CONSTANT) / SLOPE
-
-
-def lines_right(delivered: str, fill: Fill, tokens: TokenText) -> tuple[float, ...]:
-    """For every line of the ``delivered`` text of a fill: the probability that it is right up to the line's end.
+def lines_right(delivered: str, fill: Fill, tokens: TokenText) -> Judgement:
+    """How likely the ``delivered`` text of a fill is right up to the end of each of its lines.
 
     From the first byte where it differs from what the model wrote, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is
     added once.
@@ -148,21 +163,13 @@ def lines_right(delivered: str, fill: Fill, tokens: TokenText) -> tuple[float, .
     text, prefix = delivered.encode(), len(fill.gap.prefix)
     pieces = [tokens.token_bytes(token) for token in fill.tokens]
     known = num_common(text, b"".join(pieces)[prefix:])
-    found = []
+    # Behind the tokens the fill ends, which ends its last line, too.
+    read = [*zip(accumulate(map(len, pieces), initial=-prefix), [*pieces, b"\n"], strict=True)]
+    sums = [0.0]
     for end in accumulate(map(len, text.removesuffix(b"\n").split(b"\n")), lambda end, size: end + 1 + size):
-        total = _log_prob_until(end, pieces, fill.log_probs, prefix)
-        found.append(probability(total + (UNKNOWN_LOG_PROB if end > known else 0.0)))
-    return tuple(found)
-
-
-def _log_prob_until(end: int, pieces: Sequence[bytes], log_probs: Mapping[int, float], prefix: int) -> float:
-    """The log-probability of the tokens up to an offset of a fill, and of the line or the fill ending there."""
-    position, total = -prefix, 0.0
-    for place, piece in enumerate(pieces):
-        if position > end or (position == end and b"\n" not in piece):
-            return total
-        total += log_probs.get(place, 0.0)
-        position += len(piece)
-        if position > end:
-            return total
-    return total + log_probs.get(len(pieces), 0.0)
+        within = [place for place, (at, piece) in enumerate(read) if at < end or (at == end and b"\n" in piece)]
+        total = sum(fill.log_probs.get(place, 0.0) for place in within)
+        sums.append(max(total + (UNKNOWN_LOG_PROB if end > known else 0.0), LEAST_SUM))
+    # Of lines after the least sum nothing is known.
+    each = (LEAST_SUM if after <= LEAST_SUM + 1 else after - before for before, after in pairwise(sums))
+    return Judgement(tuple(map(probability, sums[1:])), log_probs=tuple(each))

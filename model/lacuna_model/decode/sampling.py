@@ -41,16 +41,6 @@ def drawn(run: Run, temperature: float, seed: int, key: Sequence[int], first: in
     return Run(ids[:stop], np.take_along_axis(run.logp, ranks, axis=1)[:stop])
 
 
-def put_first(run: Run, place: int, token: int) -> None:
-    """Move ``token`` to the front of a place's candidates."""
-    ids, logp = run.ids[place], run.logp[place]
-    others = np.flatnonzero(ids != token)[: len(ids) - 1]
-    ranks = np.flatnonzero(ids == token)
-    first = logp[ranks[0]] if len(ranks) else logp.min()
-    run.ids[place] = [token, *ids[others]]
-    run.logp[place] = [first, *logp[others]]
-
-
 def noise(seed: int, key: Sequence[int], first: int, ids: NDArray[np.int64]) -> NDArray[np.float64]:
     """Gumbel noise [n, K] of candidates: a function of the seed, the fill, the place and the token.
 
@@ -83,12 +73,8 @@ class PrefixTable:
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
         return prefix[len(said) :] if prefix.startswith(said) else b""
 
-    def starting_flush(self, prefix: bytes) -> Tensor:
-        """Ids [N] of the tokens whose bytes start with ``prefix``, and have no blank behind it."""
-        return self.starting_with(prefix, flush=True)
-
     def _starting_with(self, prefix: bytes, *, flush: bool = False) -> Tensor:
-        """Ids [N] of the tokens whose bytes start with ``prefix``."""
+        """Ids [N] of the tokens whose bytes start with ``prefix``, if ``flush`` those without a blank behind it."""
         ids = self._tokenizer.starting_with(prefix)
         if flush:
             behind = (self._tokenizer.token_bytes(token)[len(prefix) :][:1] for token in ids.tolist())

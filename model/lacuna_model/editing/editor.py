@@ -143,9 +143,8 @@ class Editor:
         layout, cache = rows_layout(model, self._session, part, self._changes[-1]), self._session.cache
         assert isinstance(cache, FimContext)
         assert layout.header is not None
-        counts, encode_ms = yield from among(encoded(cache.updating(layout), 1, self._deadline), before, total)
-        read = FillStats(context_tokens=counts.total, cached_tokens=counts.total - counts.encoded, encode_ms=encode_ms)
-        if not counts.total:
+        read = yield from among(encoded(cache.updating(layout), 1, self._deadline), before, total)
+        if not read.context_tokens:
             self.stats.append(read)
             return Rewriting("deadline", None, LATE)
         nothing = cache.ends_at_once(layout.header, sorted(model.fim.ends)) > NOTHING
@@ -173,7 +172,7 @@ class Editor:
             return Rewriting("no_valid_fill", None, why, refused=written)
         if self._instruction is not None:
             return self._whole(part, self._instruction, written)
-        return self._followed(part, written, found.log_probs[0])
+        return self._followed(part, written, found.judgements[0].log_probs)
 
     def _followed(self, part: EditedPart, written: str, log_probs: Sequence[float]) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""

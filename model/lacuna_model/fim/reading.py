@@ -20,7 +20,7 @@ from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Drafted, Fill, Key
-from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
+from lacuna_model.decode.sampling import RULED_OUT, drawn, only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import DraftedToken
 from lacuna_model.fim.draft_model import DraftModel
@@ -320,7 +320,7 @@ class FimReader:
         self._remember(part, accepted, int(ids[accepted, 0]))
         run = self._rejoined(part, Run(ids[: accepted + 1], logp[: accepted + 1]))
         for place, token in enumerate(part.draft[: part.forced]):
-            put_first(run, place, token)
+            run.put_first(place, token)
         temperature, seed = self._options.temperature, self._options.seed
         if temperature <= 0:
             return run
@@ -366,8 +366,8 @@ class FimReader:
             return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
         prefix = fill.gap.prefix
         if prefix and (due := self._model.prefixes.left_of(prefix, written)):
-            starting = self._model.prefixes.starting_flush if fill.indented else self._model.prefixes.starting_with
-            return EndRule(early, partial(only, allowed=starting(due)))
+            allowed_ids = self._model.prefixes.starting_with(due, flush=fill.indented)
+            return EndRule(early, partial(only, allowed=allowed_ids))
         if fill.indented and self._model.tokenizer.decode_bytes(written) == prefix:
             return EndRule(early, self._begins_word)
         if len(self._fences) and (not written or self._begins_line(written)):

@@ -6,7 +6,7 @@ What is delivered keeps the file readable for tree-sitter, and keeps the rules o
 
 from collections.abc import Sequence
 
-from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained
+from lacuna_model.core.constraint import Constraint, TokenText
 from lacuna_model.core.params import Region
 from lacuna_model.core.regions import RULES
 from lacuna_model.core.work import Clock
@@ -57,12 +57,12 @@ def constraint_for(
     """Return the constraint of a request: the syntax of its language and the rules of its regions.
 
     The language is found by its name, else by the path's extension. Without a known language and without any rule the
-    result is ``Unconstrained``. ``deadline`` is a ``time.monotonic`` instant at which all searches end. A rule that
+    result takes everything. ``deadline`` is a ``time.monotonic`` instant at which all searches end. A rule that
     cannot be compiled raises ``RequestError``, here or in the first call of the constraint.
     """
     known = language_for(path, language) if syntax else None
     if known is None and not any(getattr(region, rule) for region in regions for rule in ANY_RULE):
-        return Unconstrained(tokens)
+        return Constraint(tokens)
     lines_above = 0
     if known is not None:
         whole, (first, *_) = text, regions

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import takewhile
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
@@ -38,7 +38,7 @@ CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests
 WORD = re.compile(rb"\w")
 
 
-class SyntaxConstraint:
+class SyntaxConstraint(Constraint):
     """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
 
     Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a
@@ -59,11 +59,11 @@ class SyntaxConstraint:
         lines_above: int = 0,
     ) -> None:
         """The text has so many ``lines_above`` it in its file."""
-        self.stats = ConstraintStats()
+        super().__init__(tokens)
         self._given, self._lines_above = (text, regions), lines_above
         if language is not None and not strict:
             text, regions = one_side(text, regions)
-        self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
+        self._text, self._regions, self._language = text, regions, language
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
         self._others = Others(text, regions, language, self._clock)

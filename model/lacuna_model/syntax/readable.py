@@ -12,16 +12,7 @@ from functools import cached_property
 from typing import Self
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import (
-    ConstraintStats,
-    FillSoFar,
-    Run,
-    Taken,
-    TokenText,
-    Verdict,
-    fill_text,
-    whole_run,
-)
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.work import Allowance, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
@@ -202,7 +193,7 @@ def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]
     return lines[first:]
 
 
-class Readable:
+class Readable(Constraint):
     """The constraint of open delivery, for gaps that stand alone in their requests.
 
     The text before the gap is read in another thread, while the model reads the context; it is not read any more if
@@ -212,10 +203,9 @@ class Readable:
     active = True
 
     def __init__(self, before: bytes, language: Language, tokens: TokenText) -> None:
-        self.stats = ConstraintStats()
+        super().__init__(tokens)
         self._reading: Future[Reading] = _THREADS.submit(Reading.begun, before, language)
         weakref.finalize(self, self._reading.cancel)
-        self._tokens = tokens
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """The run up to the first token that cannot be read; there the fill ends."""
@@ -225,11 +215,7 @@ class Readable:
                 if token != self._tokens.eog_id and not self._reads(fill, [*fill.tokens, *tokens[: place + 1]]):
                     self.stats.vetoes += 1
                     return Taken(len(fill.tokens) + place, ends=True)
-        return whole_run(fill, tokens, self._tokens.eog_id)
-
-    def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """True: a fill may end anywhere."""
-        return True
+        return super().take(gap, fills, run)
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The fill up to the first token that cannot be read; if ``late``, the whole lines of an unfinished one."""
@@ -239,7 +225,7 @@ class Readable:
             while written and not self._reads(fill, written):
                 written.pop()
         cut = FillSoFar(tuple(written), fill.most, fill.ended, fill.prefix)
-        return Verdict("ok", (fill_text(cut, self._tokens, late=late),))
+        return super().verdict((cut,), late=late)
 
     def _reads(self, fill: FillSoFar, written: Sequence[int]) -> bool:
         """Whether what is written can be read; False, too, if it takes too long to tell."""

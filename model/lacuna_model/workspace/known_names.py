@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
-from lacuna_model.core.names import UNKNOWN, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.decode.gate import UNKNOWN, NameKind, NameUse
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import ParsedText
@@ -152,7 +152,10 @@ class KnownNames:
         return tuple(found.values())
 
     def nowhere(self, fill: str, since: int) -> int | None:
-        """Where the first name begins that ends at ``since`` or behind it, and that is surely nowhere."""
+        """Where the first name begins that ends at ``since`` or behind it, and that is surely nowhere.
+
+        It is negative for a name that begins before the gap. What the fill ends with may go on, and is not judged.
+        """
         if self._is_in_text:
             return None
         shown, first = self._head + fill, len(self._head)

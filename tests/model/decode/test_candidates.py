@@ -6,7 +6,7 @@ import pytest
 from tests.model import tiny
 from tests.model.scripted import Scripted
 
-from lacuna_model.core.constraint import Unconstrained
+from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import Gap, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
@@ -59,7 +59,7 @@ def test_a_fork_with_fewer_unknown_names_comes_before_the_first_fill(tokenizer: 
     def attempt(begins: Sequence[Begins]) -> Attempt:
         fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
         texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
-        return Attempt(Scripted(tokenizer, *texts), fills, [Unconstrained(tokenizer) for _ in begins])
+        return Attempt(Scripted(tokenizer, *texts), fills, [Constraint(tokenizer) for _ in begins])
 
     def found(unknown: dict[int, int]) -> list[tuple[str, ...]]:
         """The fills where the nth that is judged has so many unknown names."""
@@ -109,7 +109,7 @@ def test_forks_take_so_many_seconds_at_most_where_there_is_a_time_limit(
         pairs = zip(begins, texts, strict=True)
         scripted = Scripted(tokenizer, *[tokenizer.decode(begin) + text for (begin,), text in pairs])
         scripted.on_pass = lambda _: clock.__setitem__(0, clock[0] + FORK_SECONDS / 4)
-        attempts.append(Attempt(scripted, fills, [Unconstrained(tokenizer) for _ in begins]))
+        attempts.append(Attempt(scripted, fills, [Constraint(tokenizer) for _ in begins]))
         return attempts[-1]
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.model.scripted import Scripted, Strict
+from tests.model.scripted import Scripted, Strict, collected
 
-from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Unconstrained
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Snapshot
 from lacuna_model.core.stopping import StopRule
@@ -31,19 +31,13 @@ def run(
     *constraints: Constraint,
     deadline: float | None = None,
 ) -> tuple[list[Snapshot], LoopEnd]:
-    asked = constraints or [Unconstrained(tokenizer)]
-    stream = denoise(model, fills, asked, tokenizer, deadline=deadline)
-    snapshots = []
-    while True:
-        try:
-            snapshots.append(next(stream))
-        except StopIteration as end:
-            return snapshots, end.value
+    asked = constraints or [Constraint(tokenizer)]
+    return collected(denoise(model, fills, asked, tokenizer, deadline=deadline))
 
 
 def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, *TEXTS)
-    steps = denoise(model, opened(2), [Unconstrained(tokenizer)], tokenizer, deadline=None)
+    steps = denoise(model, opened(2), [Constraint(tokenizer)], tokenizer, deadline=None)
     next(steps)
     assert model.announced
     steps.close()
@@ -61,7 +55,7 @@ def test_the_deadline_is_checked_behind_every_line(tokenizer: Tokenizer, monkeyp
 
 def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer: Tokenizer) -> None:
     """All gaps of the candidate take what the same pass has read for them."""
-    strict, free = Strict(tokenizer, lambda gap, place, _: gap or place < 2), Unconstrained(tokenizer)
+    strict, free = Strict(tokenizer, lambda gap, place, _: gap or place < 2), Constraint(tokenizer)
     fills = opened(2, candidates=2)
     _, ending = run(Scripted(tokenizer, "abcdef", "uvwxyz", *TEXTS), fills, tokenizer, strict, free)
     assert [fill.text(tokenizer) for fill in fills] == ["ab", "uvw", *TEXTS]
@@ -119,7 +113,7 @@ class Freely(Scripted):
         return Run(np.array(ids), np.log(np.array([[0.6, 0.3, 0.1]] * len(ids), dtype=np.float32)))
 
 
-class Whimsical(Unconstrained):
+class Whimsical(Constraint):
     """Takes a token, swaps it, goes back, ends the fill or refuses all, at random: a function of what is written."""
 
     def __init__(self, tokenizer: Tokenizer, seed: int) -> None:

@@ -1,7 +1,7 @@
 """The gate: the beginnings of a fill, the numbers that each has, and what it says of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
 from lacuna_model.core.context import Gap
-from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import (
     LEAST,
     MOST,
-    Beginning,
     GapSurroundings,
     JudgedFill,
     JudgedToken,
@@ -23,7 +21,8 @@ from lacuna_model.decode.evidence import (
     numbers,
 )
 from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, lines_right, probability, shipped
+from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, NameUse, Node, lines_right, probability, shipped
+from lacuna_model.tokenizer import Tokenizer
 
 AROUND = GapSurroundings(b"x = \n", Region(4, 4, max_lines=1))
 
@@ -41,7 +40,7 @@ def test_the_leaves_that_a_row_comes_to_are_added(total: float, least: float, od
     assert found == pytest.approx([1 / (1 + math.exp(-one)) for one in (odds, -0.75)])
 
 
-@given(st.lists(st.tuples(st.text("ab (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
+@given(st.lists(st.tuples(st.text("aé (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
 def test_no_beginning_is_likelier_than_a_shorter_one(pieces: list[tuple[str, float]], end: float) -> None:
     fill = "".join(text for text, _ in pieces)
     written = JudgedFill([JudgedToken(text.encode(), sure, 1.0) for text, sure in pieces], JudgedToken(b"", end, 1.0))
@@ -67,35 +66,27 @@ def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
     assert judgement.knowing(fill, uses[:1]) is judgement
 
 
-class ByteTokens:
-    """A tokenizer in which every byte is a token. The end token has no bytes."""
-
-    eog_id = 256
-
-    def encode(self, text: str) -> list[int]:
-        return list(text.encode())
-
-    def token_bytes(self, token: int) -> bytes:
-        return bytes([token]) if token < self.eog_id else b""
-
-    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        return b"".join(map(self.token_bytes, tokens))
+Confidences = Callable[[str, str, list[float]], tuple[float, ...]]
 
 
-def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
-    """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
-    tokens = ByteTokens()
-    own = Fill(Gap(0, prefix.encode()), 99, tokens=tokens.encode(prefix + written), log_probs=dict(enumerate(said)))
-    return lines_right(fill, own, tokens)
+@pytest.fixture(scope="module")
+def confidences(tokenizer: Tokenizer) -> Confidences:
+    """The confidence of each line of a fill; the model has written another text, with these log-probabilities."""
+
+    def found(fill: str, written: str, said: list[float]) -> tuple[float, ...]:
+        tokens = [token for char in written for token in tokenizer.encode(char)]
+        return lines_right(fill, Fill(Gap(0), 99, tokens=tokens, log_probs=dict(enumerate(said))), tokenizer).lines
+
+    return found
 
 
-def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:
+def test_the_confidence_of_a_line_counts_the_lines_before_it(confidences: Confidences) -> None:
     said = [-1.0, -0.25, -2.0, -0.5, -4.0]  # a, newline, b, newline, the end
     expected = probability(-1.25), probability(-3.75)
     assert confidences("a\nb\n", "a\nb\n", said) == pytest.approx(expected)
 
 
-def test_a_line_that_the_constraint_wrote_has_a_low_confidence() -> None:
+def test_a_line_that_the_constraint_wrote_has_a_low_confidence(confidences: Confidences) -> None:
     """The model writes two lines; the second line that is delivered is another one."""
     said = [-0.1, -0.1, -0.1, -0.1]
     first, second = confidences("a\nc", "a\nb", said)
@@ -104,7 +95,9 @@ def test_a_line_that_the_constraint_wrote_has_a_low_confidence() -> None:
 
 
 @given(st.text("ab\n", max_size=12), st.text("ab\n", max_size=12), st.lists(st.floats(-12, 0), max_size=16))
-def test_every_line_has_a_confidence_no_higher_than_the_line_before(fill: str, written: str, said: list[float]) -> None:
+def test_every_line_has_a_confidence_no_higher_than_the_line_before(
+    confidences: Confidences, fill: str, written: str, said: list[float]
+) -> None:
     found = confidences(fill, written, said)
     assert len(found) == max(len(fill.splitlines()), 1)
     assert all(0 < later <= earlier < 1 for earlier, later in pairwise(found))
@@ -142,17 +135,6 @@ def test_the_beginnings_of_a_fill_are_the_words_of_its_first_line_and_its_lines(
     ]
 
 
-@given(st.text("aé(.\n ", max_size=30))
-def test_beginnings_grow_and_never_cut_a_character(fill: str) -> None:
-    found = list(beginnings(fill))
-    ends = [one.end for one in found]
-    assert ends == sorted(ends)
-    assert len({(one.end, one.is_whole) for one in found}) == len(found)
-    assert sum(one.is_whole for one in found) == max(fill.removesuffix("\n").count("\n") + 1, 1)
-    for one in found:
-        fill.encode()[: one.end].decode()
-
-
 def test_a_beginning_has_the_numbers_for_which_the_gate_was_fitted() -> None:
     said = written(FILL, -0.5, -0.25, -3.0, -0.1, -0.2, -25.0, -0.4)
     word, operator, line, whole = (numbers(around(), FILL, said, one) for one in beginnings(FILL))
@@ -176,10 +158,10 @@ def test_a_line_that_stands_elsewhere_is_seen_with_its_head() -> None:
     assert (found["stands_elsewhere"], found["stands_above"], found["begins_like"]) == (1, 0, math.log1p(2))
 
 
-def test_healed_text_is_no_part_of_what_is_written() -> None:
-    fill = Fill(Gap(0, prefix=b"ar"), 8, tokens=list(b"area"), log_probs={2: -1.0, 3: -2.0, 4: -0.5})
+def test_healed_text_is_no_part_of_what_is_written(tokenizer: Tokenizer) -> None:
+    tokens = [token for char in "area" for token in tokenizer.encode(char)]
+    fill = Fill(Gap(0, prefix=b"ar"), 8, tokens=tokens, log_probs={2: -1.0, 3: -2.0, 4: -0.5})
     fill.rivals[3] = (3.0, 1)
-    found = JudgedFill.of(fill, ByteTokens())
+    found = JudgedFill.of(fill, tokenizer)
     assert [(one.text, one.log_prob, one.margin) for one in found.tokens] == [(b"e", -1.0, 0.0), (b"a", -2.0, 3.0)]
     assert found.end == JudgedToken(b"", -0.5, 0.0)
-    assert Beginning(2, 0, is_whole=True) in beginnings("ea")

@@ -212,50 +212,32 @@ class Blocks:
         return next((place for place, token in enumerate(known) if token in self.ends), None)
 
 
-def block_by_block(text: Blocks, most: int, threshold: float) -> list[Slots]:
+def block_by_block(
+    text: Blocks, most: int, threshold: float, inner: int | None = None, *, shifted: bool = False
+) -> list[Slots]:
     """SDAR (low_confidence_dynamic), and with threshold 1 A2D's bd3lm and Stable-DiffCoder (one token a step).
 
-    Of a block's masks, all more probable than the threshold are filled, or else the most probable one.
+    Of a block's masks, all more probable than the threshold are filled, and the most probable one. Fast-dLLM v2 does so
+    in one part of ``inner`` tokens after another, and its outputs are ``shifted``: the last output of a finished block
+    is the first token of the next one.
     """
     slots: Slots = []
     seen = []
+
+    def part(slot: int) -> int:
+        return (len(text.prompt) + slot) % text.size // (inner or text.size)
+
     while len(slots) < most:
-        slots += [None] * text.missing(slots)
-        while masks := _masks(slots):
-            rows = text.rows(slots)
-            best = {slot: text.best(rows[len(text.prompt) + slot]) for slot in masks}
-            sure = [slot for slot in masks if best[slot][1] > threshold]
-            for slot in sure or [max(masks, key=lambda one: best[one][1])]:
-                slots[slot] = best[slot][0]
-            if (end := text.end(slots)) is not None:
-                return [*seen, slots[:end]]
-            seen.append(list(slots))
-    return seen
-
-
-def fast_dllm(text: Blocks, most: int, threshold: float, inner: int) -> list[Slots]:
-    """Fast-dLLM v2: outputs are shifted; the last output of a finished block is the first token of the next one.
-
-    Within a block, parts of ``inner`` tokens are filled one after another: in each pass all masks more probable than
-    the threshold, and the most probable one.
-    """
-    slots: Slots = []
-    seen = []
-    while len(slots) < most:
-        if text.missing(slots) == text.size:
+        if shifted and text.missing(slots) == text.size:
             slots.append(text.best(text.rows(slots)[-1])[0])
             if (end := text.end(slots)) is not None:
                 return [*seen, slots[:end]]
             seen.append(list(slots))
-        slots += [None] * (text.missing(slots) % text.size)
+        slots += [None] * text.missing(slots)
         while masks := _masks(slots):
             rows = text.rows(slots)
-
-            def part(slot: int) -> int:
-                return (len(text.prompt) + slot) % text.size // inner
-
             own = [slot for slot in masks if part(slot) == part(masks[0])]
-            best = {slot: text.best(rows[len(text.prompt) + slot - 1]) for slot in own}
+            best = {slot: text.best(rows[len(text.prompt) + slot - shifted]) for slot in own}
             surest = max(own, key=lambda one: best[one][1])
             for slot in own:
                 if slot == surest or best[slot][1] > threshold:

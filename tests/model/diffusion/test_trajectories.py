@@ -11,7 +11,7 @@ from tests.model.diffusion import oracles
 from tests.model.network.test_transformer import reference_model
 from torch import Tensor
 
-from lacuna_model.core.constraint import Unconstrained
+from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
@@ -22,7 +22,6 @@ from lacuna_model.readers import NoCache, load_checkpoint, opening, reader
 
 BEFORE, AFTER = "def f(x):\n    y = ", "\n    return y\n"
 MOST = 12
-HOST = torch.device("cpu")
 EXACT = {"refresh": 1}  # every pass reads the whole text
 
 
@@ -43,12 +42,12 @@ def trajectory(model: LoadedDiffusion, **options: Any) -> tuple[list[list[int | 
 
     reads.read = watched
     tokens = model.tokenizer
-    for _ in denoise(reads, [fill], [Unconstrained(tokens)], tokens, deadline=None):
+    for _ in denoise(reads, [fill], [Constraint(tokens)], tokens, deadline=None):
         pass
     return seen, fill.tokens, reads.passes
 
 
-def gap_of(folder: Path, kind: str, model: LoadedDiffusion, changed: dict[str, Tensor] | None = None) -> oracles.Gap:
+def gap_of(kind: str, model: LoadedDiffusion, changed: dict[str, Tensor] | None = None) -> oracles.Gap:
     """The same gap, read by the model of `transformers` with the same weights."""
     config = checkpoints.KINDS["Dream" if kind == "qwen2" else kind]
     state = changed or tiny.state(config)
@@ -81,16 +80,12 @@ def test_dream_on_expands_and_deletes(tmp_path: Path, seed: int) -> None:
     how = model.how
     assert (how.length, how.expand_id, how.delete_id) == ("expand", checkpoints.EXPAND, checkpoints.END)
     assert (how.begin_id, how.end_id) == (checkpoints.START, checkpoints.END)
-    gap = gap_of(tmp_path, "Dream", model, state)
+    gap = gap_of("Dream", model, state)
     expected = oracles.dream_on(gap, 4, MOST, checkpoints.EXPAND, checkpoints.END)
     seen, tokens, passes = trajectory(model)
     assert seen == expected
     assert tokens == expected[-1]
     assert passes == gap.passes
-
-
-def lengths_and_rest(seen: list[list[int | None]], searched: int) -> tuple[list[int], list[list[int | None]]]:
-    return [len(slots) for slots in seen[:searched]], seen[searched:]
 
 
 RULES = {"Dream": oracles.by_entropy, "CoDA": oracles.by_entropy, "llada": oracles.by_confidence}
@@ -107,14 +102,13 @@ def test_lengths_are_searched_and_slots_filled_as_published(tmp_path: Path, kind
     else:
         checkpoints.write(folder, kind, says=says)
     model = load_checkpoint(folder, precision="float32", device="cpu")
-    gap = gap_of(folder, kind, model)
+    gap = gap_of(kind, model)
     *tried, best = oracles.cal(gap, 8, MOST)
     rule = oracles.p2 if kind == "qwen2" else RULES.get(kind, oracles.by_confidence)
     expected = rule(gap, best)
     seen, tokens, passes = trajectory(model)
-    found, rest = lengths_and_rest(seen, len(tried))
-    assert found == [*tried[1:], best]
-    assert rest == expected
+    assert [len(slots) for slots in seen[: len(tried)]] == [*tried[1:], best]
+    assert seen[len(tried) :] == expected
     assert tokens == expected[-1]
     assert passes == gap.passes
 
@@ -129,7 +123,7 @@ def test_a_request_may_ask_for_another_rule(tmp_path: Path) -> None:
     ):
         seen, tokens, _ = trajectory(model, **options)
         length = len(tokens)
-        expected = rule(gap_of(tmp_path, "llada", model), length)
+        expected = rule(gap_of("llada", model), length)
         assert seen[-len(expected) :] == expected
         assert len(expected) < length or options["schedule"] == "single"
 
@@ -175,10 +169,8 @@ def test_blocks_are_written_as_published(tmp_path: Path, kind: str, seed: int) -
     checkpoints.write(folder, kind, changed=state, more=checkpoints.FIM, says=says)
     model = load_checkpoint(folder, precision="float32", device="cpu")
     text = blocks_of(folder, kind, model, state)
-    if kind == "Fast_dLLM_Qwen":
-        expected = oracles.fast_dllm(text, MOST, 0.05, 4)
-    else:
-        expected = oracles.block_by_block(text, MOST, model.how.threshold)
+    how = model.how
+    expected = oracles.block_by_block(text, MOST, how.threshold, how.inner or None, shifted=how.shift)
     seen, tokens, passes = trajectory(model)
     assert seen == expected
     assert tokens == expected[-1][:MOST]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.model import started, tiny
 from tests.model.elsewhere import LEAVING, Elsewhere
 
-from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken
 from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode.denoise import LoopEnd, denoise
@@ -31,7 +31,7 @@ BUDGET = 12
 Steps = Iterator[Snapshot]
 
 
-class Fickle(Unconstrained):
+class Fickle(Constraint):
     """Takes a run, but where a number of token and place says otherwise: another token, an end, or fewer ones.
 
     What becomes of a fill does not depend on how it is cut into runs.
@@ -56,7 +56,7 @@ class Fickle(Unconstrained):
         return super().take(gap, fills, run)
 
 
-def loop(model: LoadedFim, constraint: Unconstrained, gaps: int = 1, **options: Any) -> tuple[list[Fill], Any]:
+def loop(model: LoadedFim, constraint: Constraint, gaps: int = 1, **options: Any) -> tuple[list[Fill], Any]:
     """The fills of some gaps of a text, and the loop that writes them."""
     cuts = [0, *(cut for gap in range(gaps) for cut in (60 + 60 * gap, 70 + 60 * gap)), 60 * gaps + 90]
     layout = tiny_fim.laid_out(model, *(tiny.CODE[cuts[n] : cuts[n + 1]] for n in range(0, len(cuts), 2)))
@@ -112,7 +112,7 @@ class Stream(Elsewhere):
         return super().__torch_function__(func, types, args, kwargs)
 
 
-class Asked(Unconstrained):
+class Asked(Constraint):
     """Notes when it is asked; it takes all, or once nothing behind the third token."""
 
     def __init__(self, model: LoadedFim, events: list[str], *, refuses: bool = False) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Unconstrained
+from lacuna_model.core.constraint import Constraint
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
@@ -28,7 +28,7 @@ def run(layout: Layout, candidate_begin: Sequence[int] = ()) -> tuple[list[list[
     drafts = Drafts(layout, (), MODEL.costs, AcceptanceRates(), MODEL.tokenizer.special_ids)
     reader = FimReader(MODEL, context, drafts, layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
-    loop = denoise(reader, fills, [Unconstrained(MODEL.tokenizer)], MODEL.tokenizer, deadline=None)
+    loop = denoise(reader, fills, [Constraint(MODEL.tokenizer)], MODEL.tokenizer, deadline=None)
     assert finished(loop).outcome == "ok"
     return [fill.tokens for fill in fills], reader.passes
 

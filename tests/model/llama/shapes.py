@@ -4,12 +4,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
+from msgspec.structs import replace
 from tests.model.fim import tiny_fim
-from tests.model.gguf_files import add, ended
+from tests.model.gguf_files import begun, ended
+
+from lacuna_model.network.config import ModelConfig
 
 HIDDEN, HEADS, SHARED, DIM, INNER, LAYERS, EXPERTS = 64, 4, 2, 16, 96, 2, 4
+CONFIG = ModelConfig(
+    num_layers=LAYERS,
+    hidden_size=HIDDEN,
+    intermediate_size=INNER,
+    num_heads=HEADS,
+    num_kv_heads=SHARED,
+    head_dim=DIM,
+    vocab_size=len(tiny_fim.VOCABULARY.tokens),
+    rope_theta=10_000.0,
+    max_positions=2048,
+)
 
 Shapes = dict[str, tuple[int, ...]]
 ATTENTION: Shapes = {
@@ -54,34 +67,10 @@ def write(
 ) -> Path:
     """Writes a model to ``path``. ``fields`` adds metadata or replaces the usual values; None leaves a field out."""
     random = np.random.default_rng(seed)
-    writer = gguf.GGUFWriter(path, architecture)
-    special = tiny_fim.VOCABULARY.special_ids
-    kinds = [int(gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL) for i in range(len(tokens))]
-    of_architecture = {
-        "block_count": LAYERS,
-        "embedding_length": HIDDEN,
-        "feed_forward_length": INNER,
-        "attention.head_count": HEADS,
-        "attention.head_count_kv": SHARED,
-        "attention.key_length": DIM,
-        "attention.value_length": DIM,
-        "attention.layer_norm_rms_epsilon": 1e-5,
-        "rope.freq_base": 10_000.0,
-        "context_length": 2048,
-        **FIELDS[architecture],
-    }
-    every = {
-        **{f"{architecture}.{name}": value for name, value in of_architecture.items()},
-        "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "qwen2",
-        "tokenizer.ggml.tokens": list(tokens),
-        "tokenizer.ggml.merges": [" ".join(pair) for pair in tiny_fim.VOCABULARY.merges],
-        "tokenizer.ggml.token_type": kinds,
-        "tokenizer.ggml.eos_token_id": 2,
-        **(fields or {}),
-    }
-    for name, value in every.items():
-        add(writer, name, value)
+    vocabulary = replace(tiny_fim.VOCABULARY, tokens=tuple(tokens), pre="qwen2")
+    own = {f"{architecture}.{name}": value for name, value in FIELDS[architecture].items()}
+    own |= {"tokenizer.ggml.eos_token_id": 2, **(fields or {})}
+    writer = begun(path, architecture, CONFIG, vocabulary, fields=own)
     for name, shape in _tensors(architecture, len(tokens)).items():
         if len(shape) == 1:
             values = np.ones(shape) if name.endswith("norm.weight") else random.normal(0, 0.1, shape)

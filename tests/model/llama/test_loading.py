@@ -28,6 +28,7 @@ from . import shapes
 pytestmark = pytest.mark.usefixtures("cache")
 WORDS = tiny_fim.VOCABULARY.tokens[: tiny_fim.FIRST]
 SEED = ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<|a|>", "<|b|>")
+PLAIN = tuple(f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES)))
 CODESTRAL = ("[PREFIX]", "[SUFFIX]", "[MIDDLE]", "<|a|>", "<|b|>")
 
 
@@ -130,8 +131,7 @@ def test_weights_that_are_no_numbers_are_refused_in_one_line(tmp_path: Path) -> 
 
 
 def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_have_them(tmp_path: Path) -> None:
-    names = [f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES))]
-    path = shapes.write(tmp_path / "a.gguf", "gemma", tokens=[*WORDS, *names])
+    path = shapes.write(tmp_path / "a.gguf", "gemma", tokens=[*WORDS, *PLAIN])
     with pytest.raises(WeightsError) as raised:
         load(str(path), threads=1)
     one_line(raised.value, "without fill-in-the-middle tokens", "Qwen3-Coder")
@@ -163,8 +163,7 @@ def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ..
 
 @pytest.mark.parametrize("backend", [OWN, LLAMA])
 def test_a_model_that_only_answers_chats_edits_and_fills_no_gap(tmp_path: Path, backend: str) -> None:
-    names = tuple(f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES)))
-    plain = replace(tiny_fim.VOCABULARY, tokens=(*WORDS, *names), fim=None)
+    plain = replace(tiny_fim.VOCABULARY, tokens=(*WORDS, *PLAIN), fim=None)
     fields = {"tokenizer.chat_template": test_chat.TEMPLATE, "tokenizer.ggml.eos_token_id": 2}
     path = gguf_files.write_fim(tmp_path / "chat.gguf", vocabulary=plain, fields=fields)
     engine = Engine(load(str(path), threads=1, backend=backend))

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.core.names import UNKNOWN, NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
+from lacuna_model.decode.gate import UNKNOWN, NameUse
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
 from lacuna_model.workspace.known_names import KnownNames, known_names

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
-from lacuna_model.core.names import NameJudge
-from lacuna_model.decode.sampling import put_first
+from lacuna_model.workspace.known_names import KnownNames
 
 # By how much (nats) the log-probability of a token may be lower than that of the token that it replaces.
 MARGIN = 5.0
@@ -43,7 +42,7 @@ class _Names:
     they are judged with the next token.
     """
 
-    judge: NameJudge
+    judge: KnownNames
     given: int
     tokens: TokenText
     tried: set[str] = field(default_factory=set)
@@ -87,13 +86,15 @@ class _Names:
         return text if self.judge.leads(text, again.start) else None
 
 
-class KnownFirst:
+class KnownFirst(Constraint):
     """A constraint that asks, before another one does, whether names exist."""
 
-    def __init__(self, inner: Constraint, judges: Sequence[NameJudge], given: Sequence[int], tokens: TokenText) -> None:
+    def __init__(
+        self, inner: Constraint, judges: Sequence[KnownNames], given: Sequence[int], tokens: TokenText
+    ) -> None:
         """``judges`` and the numbers of tokens that are ``given`` are by gap."""
-        self._inner, self._eog_id = inner, tokens.eog_id
-        self.stats, self.active = inner.stats, inner.active
+        super().__init__(tokens)
+        self._inner, self.stats, self.active = inner, inner.stats, inner.active
         self._gaps = [_Names(judge, most, tokens) for judge, most in zip(judges, given, strict=True)]
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
@@ -105,7 +106,7 @@ class KnownFirst:
                 changed = self._written_again(gap, fills, run, place, again)
                 if changed is not None:
                     return changed
-            elif token != self._eog_id and (again := own.begin_again(fill, (*before, token))) is not None:
+            elif token != self._tokens.eog_id and (again := own.begin_again(fill, (*before, token))) is not None:
                 return self._back_to(len(again.before), gap, fills, run)
         return self._inner.take(gap, fills, run)
 
@@ -128,7 +129,7 @@ class KnownFirst:
             taken = None
             if token != run.ids[place, 0]:
                 other = Run(run.ids[: place + 1].copy(), run.logp[: place + 1].copy())
-                put_first(other, place, token)
+                other.put_first(place, token)
                 taken = self._inner.take(gap, fills, other)
                 if taken.kept <= len(before):
                     continue  # the other constraint takes another one

@@ -1,18 +1,17 @@
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from tests.model.scripted import Scripted
 
-from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken
 from lacuna_model.core.context import Gap
-from lacuna_model.core.names import NameUse
-from lacuna_model.decode import known_first as module
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.known_first import KnownFirst
 from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace import known_first as module
+from lacuna_model.workspace.known_first import KnownFirst
 
 WORD = re.compile(r"\w+")
 
@@ -22,9 +21,6 @@ class Named:
 
     def __init__(self, *names: str) -> None:
         self.names, self.instead = names, list[str]()
-
-    def uses(self, fill: str) -> Iterable[NameUse] | None:
-        return None
 
     def nowhere(self, fill: str, since: int) -> int | None:
         words = (one for one in WORD.finditer(fill) if since <= one.end() < len(fill))
@@ -77,9 +73,9 @@ def likely(written: str) -> dict[str, float]:
     return {"value": -0.1, "x": -0.2} if written.endswith("(") else {")": -0.1} if written.endswith("e") else {"": 0.0}
 
 
-def fill(tokenizer: Tokenizer, judge: Named, rows: int = 1, given: int = 0, inner: Unconstrained | None = None) -> str:
+def fill(tokenizer: Tokenizer, judge: Named, rows: int = 1, given: int = 0, inner: Constraint | None = None) -> str:
     reader = Choosing(tokenizer, likely, rows)
-    constraint = KnownFirst(inner or Unconstrained(tokenizer), [judge], [given], tokenizer)
+    constraint = KnownFirst(inner or Constraint(tokenizer), [judge], [given], tokenizer)
     fills = [Fill(Gap(0), 12)]
     for _ in denoise(reader, fills, [constraint], tokenizer, deadline=None):
         assert reader.passes < 40
@@ -119,7 +115,7 @@ def test_a_fill_writes_a_bounded_number_of_names_again(tokenizer: Tokenizer, mon
     assert fill(tokenizer, Named("total", "x")).startswith("total(value")
 
 
-class Refusing(Unconstrained):
+class Refusing(Constraint):
     """Takes everything but a token."""
 
     def __init__(self, tokens: Tokenizer, refused: str) -> None:
@@ -137,7 +133,7 @@ def test_what_the_other_constraint_refuses_is_not_taken_for_a_known_name(tokeniz
 
 
 def test_an_end_behind_a_name_that_is_nowhere_is_refused_once(tokenizer: Tokenizer) -> None:
-    constraint = KnownFirst(Unconstrained(tokenizer), [Named("total")], [0], tokenizer)
+    constraint = KnownFirst(Constraint(tokenizer), [Named("total")], [0], tokenizer)
     ended = [FillSoFar(tuple(tokenizer.encode(text)), 12, ended=True) for text in ("name", "total")]
     assert [constraint.may_end(0, ended[0]) for _ in range(2)] == [False, True]
     assert constraint.may_end(0, ended[1])
