@@ -307,7 +307,7 @@ def ignored_above_the_workspace(folder: Path) -> tuple[Path, Path]:
 
 
 def in_a_folder_below(folder: Path) -> tuple[Path, Path]:
-    return folder, folder / "inner/.gitignore"
+    return folder, folder / "inner/.lacunaignore"
 
 
 def of_a_work_tree(folder: Path) -> tuple[Path, Path]:
