@@ -5,7 +5,6 @@ import dataclasses
 import torch
 from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
-from tests.model.loading.test_rows_file import random
 
 from lacuna_kernels.quantised import quantized
 from lacuna_model.network.assembly import fuse
@@ -23,7 +22,7 @@ def test_real_rows_are_those_of_the_engine() -> None:
 
 
 def test_masks_are_those_of_the_engine() -> None:
-    found = {name: one * 0.1 for name, one in random().items()}
+    found = tiny_masks.tensors(MODEL.config)
     masks = tiny_masks.of(MODEL.config, found)
     reader = dataclasses.replace(MODEL, transformer=MODEL.layers.with_masks(masks)).tracks()
     text, behind = reader.new(), reader.new()

@@ -88,10 +88,10 @@ def checked(name: str) -> ReportLine:
     """Run one check, which fails where a package that it needs does not load."""
     try:
         return ReportLine(name, *CHECKS[name]())
-    except ImportError as error:
+    except (ImportError, OSError, ValueError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno:  # of a file: a library that does not load has none
+            return ReportLine(name, "fail", str(error))
         return ReportLine(name, "fail", f"it needs what does not load: {error}", REINSTALL)
-    except (OSError, ValueError, TypeError) as error:
-        return ReportLine(name, "fail", str(error), f"if this is about a library: {REINSTALL}")
 
 
 def grammar() -> Finding:
