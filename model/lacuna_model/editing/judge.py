@@ -400,7 +400,7 @@ def _passages(change: AskedChange, new: str) -> Iterator[str]:
     """Paragraphs, items of lists that stay lists, and lines of which no word is left."""
     texts = change.old, new
     items, items_now = (len(_ITEM.findall(text)) for text in texts)
-    paragraphs, paragraphs_now = (len(re.split(r"\n\s*\n", with_feeds(text).strip())) for text in texts)
+    paragraphs, paragraphs_now = (sum(map(bool, re.split(r"\n\s*\n", with_feeds(text).strip()))) for text in texts)
     if not change.asked.less and (paragraphs_now < paragraphs or 0 < items_now < items):
         yield "leaves out a paragraph or an item"
     lines, lines_now = ([line for line in split(text) if line.strip()] for text in texts)

@@ -212,7 +212,7 @@ def load_fim(
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in INSTRUCTION_SETS]
-    kinds = [HALF, GPU_8_BIT, *native_kinds]
+    kinds = [HALF, GPU_8_BIT, "int8", *native_kinds]  # "int8": of versions that read them without our kernels
     kinds += [kind + DRAFTS for kind in kinds]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 

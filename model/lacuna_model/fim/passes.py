@@ -226,9 +226,11 @@ class SharedPasses:
                 early[span] = [rule.early for rule in asked.rules]
             read = rows.read(self._transformer, early, self._digests)
 
+            # One that records a graph takes longer than others, and so does one that waits for another.
+            is_usual = not (waits or read.recorded)
+
             def saw(seconds: float) -> None:
-                # One that records a graph takes longer than others, and so does one that waits for another.
-                if not (waits or read.recorded):
+                if is_usual:
                     self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
 
             if read.kept is None and not self.is_asynchronous:

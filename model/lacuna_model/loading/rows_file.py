@@ -5,6 +5,7 @@ A model that drafts reads its last token and, behind it, a mask for each further
 those of masks, or of tokens behind the header of an edit, or of a fill.
 """
 
+import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -45,7 +46,7 @@ class RowsConfig(msgspec.Struct, frozen=True):
 def shipped(name: str, kind: str = MASKS) -> Path | None:
     """The file of rows of a kind that ships for a model of the registry, or None."""
     path = Path(str(resources.files("lacuna_model.loading"))) / "rows" / f"{name}.{kind}.safetensors"
-    return path if path.is_file() else None
+    return path if os.sep not in name and path.is_file() else None  # else it is a folder's name
 
 
 def with_shipped(name: str, base: Transformer, *, drafts: bool) -> Transformer:

@@ -69,7 +69,8 @@ def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None)
     if more := -len(weight) % WIDTH:  # outputs without a use, such as those behind an odd vocabulary
         bias = bias if bias is None else F.pad(bias, (0, more))
         wider = NativeLinear(kernels, F.pad(weight, (0, 0, 0, more)), F.pad(scale, (0, more)), bias)
-        return lambda x: wider(x)[..., : len(weight)]
+        count = len(weight)  # the weight itself is not kept
+        return lambda x: wider(x)[..., :count]
     return NativeLinear(kernels, weight, scale, bias, tensors.get(name + ".blocks"))
 
 

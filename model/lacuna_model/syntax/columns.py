@@ -66,9 +66,9 @@ def _line(raw: bytes) -> StatementLine:
 def header_for(text: bytes) -> bytes:
     """The header that the lines up to the next top-level statement need around them, judged by their words."""
     words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
-    if words & {b"continue", b"break"}:
-        return b"while x:"
-    return b"async def x():" if b"await" in words else b"def x():" if words else b"if x:"
+    loops = words & {b"continue", b"break"}
+    function = b"async def x():" if b"await" in words else b"def x():" if words - loops else b""
+    return function or (b"while x:" if loops else b"if x:")
 
 
 def lay_lines(

@@ -20,6 +20,8 @@ WANTS_OPERAND = frozenset(
     b"new typeof let const var case else throw package def class fn func function async".split()
 )
 
+# A decorator is above, for which a definition is due.
+DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
 WHOLE = re.compile(rb"[\w\"'`)\]}\x80-\xff;:]\Z")
 
 
@@ -122,6 +124,8 @@ class ColumnLines:
             opened = [*(line for line in opened[:-1] if line.column < own), StatementLine(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
+            if DECORATED.search(text):
+                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
             yield b"", lead(opened, written=len(line))
         child = opened[-1].column + unit
         floor = 0 if bare else child

@@ -109,7 +109,8 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
     for gap in range(len(regions)):
         if left:
             closing = Judge(*_around(text, regions, found, gap), language, clock, in_line=False).stand_in()
-            put(gap, (closing or b"").decode(errors="ignore"))
+            if closing is not None:
+                put(gap, closing.decode(errors="ignore"))
     return found, left
 
 

@@ -53,6 +53,28 @@ def test_a_fill_may_end_within_a_token_that_the_gap_cuts(
     assert kept is None or found == kept
 
 
+LOOPS = "\n        for i in y:\n            if i:\n                continue\n            yield i\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "fill", "after"),
+    [
+        ("import os\n\n\n", "@a\n@b(1)\n@c\n@d\n@e\ndef f(y):\n    pass\n", "\n\nz = 1\n"),
+        ("class A:\n    ", "@a\n    @b\n    @c\n    @d\n    def f(self, y):", LOOPS),
+        ("class A:\n", "    x = 1\n    y = 2\n    z = 3\n    w = 4\n\n    def f(self, y):", LOOPS),
+        (
+            "def f(y):\n    a = 1\n",
+            "    b = 1\n    c = 1\n    for i in y:",
+            "\n        if i:\n            continue\n    return 1\n",
+        ),
+    ],
+)
+def test_lines_that_a_definition_further_down_completes_are_kept(
+    before: str, fill: str, after: str, tokens: SmallTokens
+) -> None:
+    assert delivered("python", before, after, ending(fill, tokens), tokens) == fill
+
+
 def test_a_line_that_leads_nowhere_is_written_otherwise(tokens: SmallTokens) -> None:
     """After ``return`` only another header could follow, which the model does not write: it writes one in its place."""
     before, after = "def f(a, b):\n    c = a\n", "        return b\n"
