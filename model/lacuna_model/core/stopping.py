@@ -116,8 +116,7 @@ class StopRule:
         gap_follows = bool(until) and "\n" not in after[:until]
         self.tail = Tail.of(self.head, after[:until].partition("\n")[0], gap_follows=gap_follows)
         self.loose = not self.head and not above_head.rpartition("\n")[2].strip()
-        lines_above = () if has_grammar else above_head.split("\n")
-        self.lines_above = None if has_grammar else frozenset(line.strip() for line in lines_above if line.strip())
+        self.lines_above = None if has_grammar else frozenset(filter(None, map(str.strip, above_head.split("\n"))))
         self.below = _lines_below(self.head, after[:until]) if not until and not self.mid_line else frozenset[str]()
         ends_text = not after.strip() and bool(head) and not defines(head)
         self.alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(self.head)))
