@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,7 +45,6 @@ BUDGET = WindowOptions().snippets  # tokens, of parts of other files
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
-Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 # What the user can do about a state that is an error.
 _ADVICE: dict[State, str] = {
     "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
@@ -146,7 +145,7 @@ class ServiceConnection:
         """
         for document in self._session.documents.values():
             sent = self._client.documents.get(document.uri)
-            if sent is not None and sent.opened.workspace != self._session.workspace(document.path):
+            if sent is not None and sent.workspace != self._session.workspace(document.path):
                 self.open(document)
         self._awake.set()
 
@@ -276,27 +275,20 @@ class ServiceConnection:
             raise ServiceError("cancelled", "the document was closed")
         if sent.version == message.version:
             return message
-        back = narrowed(Edit(0, len(sent.text), asked.text.decode()), bytes(sent.text))
+        now = sent.text.encode()
+        back = narrowed(Edit(0, len(now), asked.text.decode()), now)
         return msgspec.structs.replace(message, version=sent.version, edits=(back, *message.edits))
 
-    @asynccontextmanager
-    async def aside(self) -> AsyncIterator[Answer]:
-        """Yields a function that answers requests for texts that are no open documents, such as files to refactor."""
-        mine = set[str]()
-
-        async def answer(request: InfillRequest) -> InfillResult:
-            await self.becomes_ready()
-            document = ClientDocument(f"lacuna:{request.path}", request.text, 0, request.language, "utf-8")
-            document.path = request.path
-            self._client.open(self._opened(document))
-            mine.add(document.uri)
-            return await self.infill(document, request.regions, task=request.task, options=request.options)
-
+    async def answer(self, request: InfillRequest) -> InfillResult:
+        """Answers a request for a text that is no open document, such as a file to refactor. Raises ServiceError."""
+        await self.becomes_ready()
+        document = ClientDocument(f"lacuna:{request.path}", request.text, 0, request.language, "utf-8")
+        document.path = request.path
+        self._client.open(self._opened(document))
         try:
-            yield answer
+            return await self.infill(document, request.regions, task=request.task, options=request.options)
         finally:
-            for uri in mine:
-                self._client.close(uri)
+            self._client.close(document.uri)
 
     async def becomes_ready(self, waits: Callable[[News], None] = lambda news: None) -> None:
         """Waits while the engine starts or loads its model; ``waits`` is called with every state until then.

@@ -39,18 +39,14 @@ class LoadingProgress:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._changed = asyncio.Event()
         self._bar: asyncio.Task[None] | None = None
         self._outages = 0
-        self._heard = News("starting")
         self._nothing = ""
         self._held = False
         self._end_of_snooze: asyncio.TimerHandle | None = None
 
     def hear(self, news: News) -> None:
-        """Takes the engine's current state, and sends it to clients that accept status notifications."""
-        self._heard = news
-        self._changed.set()
+        """Takes in the engine's present state, and sends it to clients that accept status notifications."""
         self.notify()
         if news.state in ("starting", "loading"):
             self._bar = self._bar or asyncio.create_task(self._show())
@@ -69,14 +65,12 @@ class LoadingProgress:
 
     async def _show(self) -> None:
         """Shows a bar until cancelled, if the engine does not start at once."""
-        if self._heard.state == "starting":
+        engine = self._server.engine
+        if engine.news.state == "starting":
             await asyncio.sleep(AT_ONCE_S)
         with suppress(CancelledByUserError):  # the loading goes on without the bar
             async with working(self._server, TITLE, button=False) as report:
-                while True:
-                    self._changed.clear()
-                    report(self._heard.message or "the engine starts", self._heard.fraction)
-                    await self._changed.wait()
+                await engine.becomes_ready(lambda news: report(news.message or "the engine starts", news.fraction))
 
     def answered(self, nothing: str) -> None:
         """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
@@ -108,7 +102,7 @@ class LoadingProgress:
         """Returns the parameters of the notification."""
         settings = self._server.session.settings
         on = {"enabled": settings.enabled, "automatic": settings.automatic, "snoozedS": self._server.session.snoozed_s}
-        return {**self._heard.status(), **on, "nothing": self._nothing, "held": int(self._held)}
+        return {**self._server.engine.news.status(), **on, "nothing": self._nothing, "held": int(self._held)}
 
     def notify(self, nothing: str = "") -> None:
         """Sends the state; ``nothing`` is told once, with the answer that it is about."""

@@ -72,7 +72,7 @@ def services(folder: Path) -> Iterator[Serve]:
             until(lambda: lifecycle.find() is not None)
             running = lifecycle.find()
             assert running is not None
-            return Address.of(running)
+            return running
 
         yield start
 

@@ -213,8 +213,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
         done += count
         report(f"{done} of {total} places", done / total)
 
-    async with ls.engine.aside() as answer:
-        await fill_concurrently(fills, answer, advance)
+    await fill_concurrently(fills, ls.engine.answer, advance)
     return Plan(wanted.title, tuple(fill.edits() for fill in fills), tuple(left_out))
 
 

@@ -102,10 +102,10 @@ def status(json_output: JsonOption = False) -> None:
         raise typer.Exit(NOT_RUNNING)
     import asyncio  # imported here, because `serve` listens before it loads these
 
-    from lacuna_server.client.client import Address, Client
+    from lacuna_server.client.client import Client
 
     async def asked() -> "Status":
-        async with await Client.connect(Address.of(running), name="status", give_up_s=5.0) as client:
+        async with await Client.connect(running, name="status", give_up_s=5.0) as client:
             return await client.status()
 
     now = asyncio.run(asked())

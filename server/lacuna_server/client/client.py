@@ -9,7 +9,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -23,27 +22,7 @@ from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import is_loopback
 from lacuna_server.wire.documents import apply
-from lacuna_server.wire.protocol import (
-    Cancel,
-    Change,
-    ClientMessage,
-    Close,
-    Edit,
-    Error,
-    Feedback,
-    FeedbackKind,
-    GetStatus,
-    Hello,
-    Infill,
-    Open,
-    Progress,
-    Result,
-    ServerMessage,
-    ServiceError,
-    Status,
-    Step,
-    Welcome,
-)
+from lacuna_server.wire.protocol import Edit, Error, Infill, Open, Progress, Result, ServiceError, Status, Step
 
 __all__ = ["Address", "Client", "find_or_start"]
 
@@ -61,20 +40,6 @@ LONGEST_AFTER_REFUSAL_S = 30.0
 LAST_WORDS_S = 1.0  # for what is still to be sent when the client ends
 
 Answer = Progress | Step | Result | Exception
-
-
-@dataclass(slots=True)
-class SentDocument:
-    """A document as the service is to have it: ``opened`` has all but its text and version."""
-
-    opened: Open
-    text: bytearray
-    version: int
-
-    @property
-    def message(self) -> Open:
-        """What opens it as it is now."""
-        return msgspec.structs.replace(self.opened, text=self.text.decode(), version=self.version)
 
 
 class Client:
@@ -108,7 +73,7 @@ class Client:
         self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self.documents: dict[str, SentDocument] = {}
+        self.documents: dict[str, Open] = {}
         self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
@@ -169,25 +134,24 @@ class Client:
         """Open a document, or replace it; in its version, or in a higher one where the uri may have had that one."""
         before = self.documents.get(opened.uri)
         version = max(opened.version, 1 + (self._closed if before is None else before.version))
-        bare = msgspec.structs.replace(opened, text="")
-        self.documents[opened.uri] = document = SentDocument(bare, bytearray(opened.text.encode()), version)
-        self._post(document.message)
+        self.documents[opened.uri] = document = msgspec.structs.replace(opened, version=version)
+        self._post(document)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
         """Apply edits to an open document, one after the other, a thousand at most. Offsets are UTF-8 bytes.
 
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
-        document = self.documents[uri]
-        document.text = apply(document.text, edits)
-        document.version += 1
-        self._post(Change(uri, document.version, tuple(edits)))
+        before = self.documents[uri]
+        text, version = apply(before.text.encode(), edits).decode(), before.version + 1
+        self.documents[uri] = msgspec.structs.replace(before, text=text, version=version)
+        self._post(protocol.Change(uri, version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
         if (document := self.documents.pop(uri, None)) is not None:
             self._closed = max(self._closed, document.version)
-            self._post(Close(uri))
+            self._post(protocol.Close(uri))
 
     # --- requests
 
@@ -214,24 +178,24 @@ class Client:
         finally:
             # The request has no answer yet, and its reader has left: the service can stop.
             if self._infills.pop(message.id, None) is not None and self._end is None:
-                self._post(Cancel(message.id))
+                self._post(protocol.Cancel(message.id))
 
     async def status(self) -> Status:
         """Ask for the state of the service."""
         answer: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
-        self._post(GetStatus())
+        self._post(protocol.GetStatus())
         self._statuses.append(answer)
         return await answer
 
-    def feedback(self, id: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
+    def feedback(self, id: str, kind: protocol.FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
         """Report what the user did with the fill of request ``id``."""
-        self._post(Feedback(id, kind, candidate, accepted_bytes))
+        self._post(protocol.Feedback(id, kind, candidate, accepted_bytes))
 
     def _check(self) -> None:
         if self._end is not None:
             raise self._end
 
-    def _post(self, message: ClientMessage) -> None:
+    def _post(self, message: protocol.ClientMessage) -> None:
         """Send a message after all others; without a connection, drop it: ``greet`` sends what is needed."""
         self._check()
         if self._connected.is_set():
@@ -283,7 +247,7 @@ class Client:
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Say hello, open the documents again, and send unanswered requests again."""
-        await connection.send(protocol.encode(Hello(self._name, self._session), protocol.MSGPACK))
+        await connection.send(protocol.encode(protocol.Hello(self._name, self._session), protocol.MSGPACK))
         try:
             welcome = protocol.decode_server(await connection.recv())
         except ServiceError as error:
@@ -292,14 +256,14 @@ class Client:
             ) from error
         if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
             raise ServiceError(welcome.code, welcome.message)
-        if not isinstance(welcome, Welcome):
+        if not isinstance(welcome, protocol.Welcome):
             raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
         if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
             log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
         self.reads_workspaces = bool(address.token) and welcome.workspaces
-        messages: list[ClientMessage] = [document.message for document in self.documents.values()]
+        messages: list[protocol.ClientMessage] = [*self.documents.values()]
         messages += [message for message, _ in self._infills.values()]
-        messages += [GetStatus() for _ in self._statuses]
+        messages += [protocol.GetStatus() for _ in self._statuses]
         self._outbox = asyncio.Queue()
         self._connected.set()
         for message in messages:
@@ -311,7 +275,7 @@ class Client:
             await connection.send(await self._outbox.get())
             self._outbox.task_done()
 
-    def heard(self, message: ServerMessage) -> None:
+    def heard(self, message: protocol.ServerMessage) -> None:
         """Pass an answer to the call that waits for it."""
         match message:
             case Progress(id=id) | Step(id=id) if id in self._infills:
@@ -347,7 +311,7 @@ class Client:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
         if (document := self.documents.get(uri)) is not None and self._end is None:
-            self._post(document.message)
+            self._post(document)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 import filelock
 import msgspec
@@ -22,6 +23,7 @@ import platformdirs
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import atomic
 from lacuna_model.hub.atomic import user_folder
+from lacuna_server.wire.config import is_loopback
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
@@ -42,16 +44,28 @@ class LifecycleError(LacunaError):
     """The service cannot be started or found; the message is one line that gives the reason."""
 
 
-class Running(msgspec.Struct, frozen=True):
-    """A running service: its process id, its address (``http://127.0.0.1:8377``) and the token for its own clients.
+class Address(msgspec.Struct, frozen=True):
+    """The address of a service (``http://127.0.0.1:8377``), and the token to send ("": none).
 
-    ``socket`` is the path at which own clients reach it, too, "" where there is none.
+    Without a token the service reads no file of a workspace, and some services do not answer at all. ``socket`` is the
+    path of a socket that leads to the service as well ("": none).
     """
 
-    pid: int
     url: str
-    token: str
+    token: str = ""
     socket: str = ""
+
+    @property
+    def unencrypted(self) -> bool:
+        """Whether the token is sent to another machine without encryption."""
+        url = urlsplit(self.url)
+        return bool(self.token) and url.scheme == "http" and not is_loopback(url.hostname or "")
+
+
+class Running(Address, frozen=True, kw_only=True):
+    """This user's running service: its process id, and how its own clients reach it."""
+
+    pid: int
 
 
 class AlreadyRunningError(LifecycleError):
@@ -64,11 +78,10 @@ class AlreadyRunningError(LifecycleError):
 
 
 @contextmanager
-def only_service() -> Iterator[Running | None]:
-    """Be this user's only service until the block ends.
+def only_service() -> Iterator[None]:
+    """Be this user's only service until the block ends; what a killed one left is removed.
 
-    Yields the content of a file that a killed service left, or None; that file is removed. Raises AlreadyRunningError,
-    and LifecycleError where the folder cannot be used.
+    Raises AlreadyRunningError, and LifecycleError where the folder cannot be used.
     """
     lock = _lock()
     try:
@@ -78,9 +91,8 @@ def only_service() -> Iterator[Running | None]:
     except OSError as error:
         raise _unusable(error) from None
     try:
-        left_behind = _left_behind()
         _remove_files()
-        yield left_behind
+        yield
     finally:
         _remove_files()
         while _announced:
@@ -157,14 +169,6 @@ def _is_held(lock: filelock.BaseFileLock) -> bool:
             return False
     except filelock.Timeout:
         return True
-
-
-def _left_behind() -> Running | None:
-    """Return the content of an earlier service's file; the caller holds ``service.lock``."""
-    try:
-        return msgspec.json.decode(announcement().read_bytes(), type=Running)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _lock() -> filelock.FileLock:

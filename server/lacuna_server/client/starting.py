@@ -7,16 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
-from typing import BinaryIO, Literal, Self
-from urllib.parse import urlsplit
+from typing import BinaryIO, Literal
 
 import msgspec
 
 from lacuna_model.hub import models
 from lacuna_model.hub.atomic import user_folder
 from lacuna_server.client import lifecycle
-from lacuna_server.client.lifecycle import Running
-from lacuna_server.wire.config import Settings, is_loopback
+from lacuna_server.client.lifecycle import Address
+from lacuna_server.wire.config import Settings
 from lacuna_server.wire.protocol import ServiceError
 
 START_TIMEOUT_S = 20.0
@@ -36,29 +35,6 @@ ORPHAN_BY_PYTHON = (
 )
 
 
-class Address(msgspec.Struct, frozen=True):
-    """The address of a service (``http://127.0.0.1:8377``), and the token to send ("": none).
-
-    Without a token the service reads no file of a workspace, and some services do not answer at all. ``socket`` is the
-    path of a socket that leads to the service as well ("": none).
-    """
-
-    url: str
-    token: str = ""
-    socket: str = ""
-
-    @classmethod
-    def of(cls, running: Running) -> Self:
-        """Return the address of this user's own service."""
-        return cls(running.url, running.token, running.socket)
-
-    @property
-    def unencrypted(self) -> bool:
-        """Whether the token is sent to another machine without encryption."""
-        url = urlsplit(self.url)
-        return bool(self.token) and url.scheme == "http" and not is_loopback(url.hostname or "")
-
-
 async def find_or_start(*arguments: str) -> Address:
     """Return the address of this user's service; start one where none runs.
 
@@ -69,13 +45,13 @@ async def find_or_start(*arguments: str) -> Address:
     import asyncio  # `begin` needs none of it, and starts the service while a person waits
 
     if (running := lifecycle.find()) is not None:
-        return Address.of(running)
+        return running
     with _opened_log() as log:
         begin = log.tell()
         living = _start(arguments, log)
     for _ in range(round(START_TIMEOUT_S / POLL_S)):
         if (running := lifecycle.find()) is not None:
-            return Address.of(running)
+            return running
         # Where another client was faster, this service ends, and a later look finds the other one.
         if not living.is_alive() and "running" not in (said := _log_since(log.name, begin)):
             raise ServiceError("internal", f"the service could not be started: {said}")
@@ -138,7 +114,7 @@ def address_at(url: str) -> Address:
     """Return the address ``url``, with the token where it is that of this user's own service."""
     running = lifecycle.find()
     if running is not None and url.rstrip("/").replace("//localhost:", "//127.0.0.1:") == running.url:
-        return Address.of(running)
+        return running
     return Address(url)
 
 

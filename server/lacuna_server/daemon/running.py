@@ -21,7 +21,6 @@ import structlog
 
 from lacuna_model.hub.atomic import replacing
 from lacuna_server.client import lifecycle
-from lacuna_server.client.lifecycle import Running
 from lacuna_server.service.own_first import OwnFirst, is_private
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig, is_loopback
@@ -40,17 +39,13 @@ def run(
     listeners: Sequence[socket.socket],
     url: str,
     token: str,
-    left_behind: Running | None,
     asked: Sequence[str] = (),
 ) -> None:
     """Serve until a signal or idleness ends it.
 
-    ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
-    ``asked`` are the signals that have asked for the end already.
+    ``token`` is that of this user's own clients; ``asked`` are the signals that have asked for the end already.
     """
     configure_log(Path(config.log_file) if config.log_file else None)
-    if left_behind is not None:
-        log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     selector = OwnFirst()
     for listener in listeners:
         if not is_private(listener):

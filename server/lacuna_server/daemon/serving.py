@@ -55,7 +55,7 @@ def serve(config: ServerConfig) -> None:
 
     signal.signal(signal.SIGTERM, end_at_once)  # until the service runs and ends gracefully
     with (
-        lifecycle.only_service() as left_behind,
+        lifecycle.only_service(),
         listen(config) as listener,
         listen_privately(config) or contextlib.nullcontext() as private,
     ):
@@ -63,11 +63,11 @@ def serve(config: ServerConfig) -> None:
         # Where no token is required, this one still distinguishes this user's own clients from those of others.
         token = config.token or secrets.token_urlsafe(32)
         path = private.getsockname() if private else ""
-        lifecycle.announce(Running(os.getpid(), url(config, listener), token, path))
+        lifecycle.announce(Running(url(config, listener), token, path, pid=os.getpid()))
         from lacuna_server.daemon import running
 
         listeners = [listener, private] if private else [listener]
-        running.run(config, listeners, url(config, listener), token, left_behind, asked)
+        running.run(config, listeners, url(config, listener), token, asked)
 
 
 def url(config: ServerConfig, listener: socket.socket) -> str:

@@ -155,12 +155,12 @@ class Documents:
             raise ServiceError("too_large", f"the document has {size} bytes, {self._max_bytes} are allowed")
 
 
-def apply(text: bytearray, edits: Sequence[Edit]) -> bytearray:
+def apply(before: bytes | bytearray, edits: Sequence[Edit]) -> bytearray:
     """Return a text after edits, applied one after the other.
 
     Raises ServiceError ``bad_request`` where an edit is out of range or splits a character.
     """
-    text = bytearray(text)
+    text = bytearray(before)
     for edit in edits:
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ServiceError("bad_request", f"edit {edit.start}..{edit.end} lies outside {len(text)} bytes")

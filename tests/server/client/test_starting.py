@@ -27,10 +27,10 @@ def test_a_token_travels_unencrypted_over_http_to_another_machine(url: str, toke
 def test_the_token_is_sent_only_to_this_users_own_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    own = Address("http://127.0.0.1:8377", "secret")
+    own = Running("http://127.0.0.1:8377", "secret", pid=os.getpid())
     assert address_at(own.url) == Address(own.url)  # no service is running
     with lifecycle.only_service():
-        lifecycle.announce(Running(os.getpid(), own.url, own.token))
+        lifecycle.announce(own)
         for url in ("http://127.0.0.1:8377", "http://127.0.0.1:8377/", "http://localhost:8377"):
             assert address_at(url) == own
         for url in (
