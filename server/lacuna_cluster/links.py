@@ -23,8 +23,8 @@ import structlog
 from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Frame, Submission
-from lacuna_server.wire.protocol import Error, Status
-from lacuna_server.worker.tickets import Finished, Waiting
+from lacuna_server.wire.protocol import Error, Progress, Status
+from lacuna_server.worker.scheduler import Finished
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +69,7 @@ class Answered(Frame, frozen=True):
     finished: Finished
 
 
-Reply = Waiting | Shown | Answered | Error
+Reply = Progress | Shown | Answered | Error
 
 # --- figures, through Ray
 

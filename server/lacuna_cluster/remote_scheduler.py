@@ -15,9 +15,8 @@ from lacuna_cluster.users import CALLER, Caller, Usage
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import Error, ErrorCode, ServiceError, Status
-from lacuna_server.worker.scheduler import RETRY_MS
-from lacuna_server.worker.tickets import Finished, Model, Ticket, Waiting, out_of_time
+from lacuna_server.wire.protocol import Error, ErrorCode, Progress, ServiceError, Status
+from lacuna_server.worker.scheduler import RETRY_MS, Finished, Model, Ticket
 
 if TYPE_CHECKING:  # an ingress itself needs no Ray
     from lacuna_cluster.fleet import RayFleet
@@ -79,7 +78,7 @@ class RemoteScheduler(Model):
         self._admit(caller, submission)
         ticket = Ticket(submission, self._drop)
         if (status := self.status()).state != "ready":
-            ticket.tell(Waiting("loading", fraction=status.fraction))
+            ticket.tell(Progress("", "loading", status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller))
         self._under_way[ticket] = task
         task.add_done_callback(lambda done: self._under_way.pop(ticket, None))
@@ -135,7 +134,7 @@ class RemoteScheduler(Model):
             ticket.end(answered.result)
             finished = answered.finished
         except TimeoutError:
-            ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
+            ticket.end(ticket.out_of_time("the deadline ran out before an engine replica had filled the request"))
         except ServiceError as error:
             ticket.end(error)
         except Exception as error:
@@ -174,7 +173,7 @@ class RemoteScheduler(Model):
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
                 match reply:
-                    case Waiting(state=state):
+                    case Progress(state=state):
                         if state == "running" and ticket.started is None:
                             ticket.started = time.monotonic()
                         ticket.tell(reply)

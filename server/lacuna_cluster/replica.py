@@ -7,9 +7,9 @@ import msgspec
 
 from lacuna_cluster.links import Answered, Ask, EngineFigures, Reply, Shown
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Error, ServiceError
+from lacuna_server.wire.protocol import Error, Progress, ServiceError
 from lacuna_server.worker.process import OwnModel
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting
+from lacuna_server.worker.scheduler import Finished, Ticket
 
 POLL_S = 0.05
 
@@ -41,7 +41,7 @@ class HeldModel(OwnModel):
         try:
             ticket = self.submit(ask.submission)
             async for event in ticket.events():
-                yield event if isinstance(event, Waiting) else Shown(event)
+                yield event if isinstance(event, Progress) else Shown(event)
             result = await ticket.result()
             yield Answered(result, ticket.finished or Finished(result.status, 0.0))
         except ServiceError as error:

@@ -9,7 +9,7 @@ import pytest
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import Error, Open, Result
-from lacuna_server.worker.tickets import Ticket
+from lacuna_server.worker.scheduler import Ticket
 
 from .live_service import fill, infill, live, opened, talk
 

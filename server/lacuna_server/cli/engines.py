@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from lacuna_model.commands import output
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -34,7 +36,7 @@ def opened(model: str | None, service: bool | None) -> Iterator[tuple[FillEngine
     name = model or DEFAULT_MODEL
     models.require(name)  # the cheap check first: torch takes seconds to load
     with Console(stderr=True).status("loading") as shown:
-        engine = load_engine(name, lambda what: shown.update(f"loading {what}"))
+        engine = load_engine(name, shown.update)
     yield engine, name
 
 
@@ -76,18 +78,10 @@ def served(model: str | None, service: bool | None) -> Iterator["tuple[ServiceEn
 
 
 def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
-    """Loads an engine with a model in this process, and reports what is loaded; tests replace this function."""
-    report("torch")
-    from lacuna_model.engine import Engine
+    """Loads an engine in this process as the service's worker does, and reports what is loaded; tests replace this."""
+    from lacuna_server.wire.frames import Setup
+    from lacuna_server.worker import main
 
-    report(model)
-    service = layers.service(layers.read(None))
-    return Engine.load(
-        model,
-        threads=service.threads,
-        device=service.device,
-        backend=service.backend,
-        libllama=service.libllama,
-        window=service.window,
-        keys_and_values=service.keys_and_values,
-    )
+    config = msgspec.structs.replace(layers.service(layers.read(None)), model=model)
+    setup = msgspec.convert(config, Setup, from_attributes=True)
+    return main.load_engine(setup, lambda fraction, what: report(what))

@@ -27,7 +27,7 @@ from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
-from lacuna_server.worker.tickets import Ticket
+from lacuna_server.worker.scheduler import Ticket
 
 Family = Literal["openai", "llama"]
 

@@ -8,7 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from lacuna_server.service.service import Service
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PASSES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -12,7 +12,7 @@ from lacuna_server.wire.config import ServerConfig, is_loopback
 from lacuna_server.wire.documents import RETRY_MS, Pool
 from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.process import OwnModel
-from lacuna_server.worker.tickets import Model
+from lacuna_server.worker.scheduler import Model
 
 if TYPE_CHECKING:
     from lacuna_server.service.websocket import Conversation

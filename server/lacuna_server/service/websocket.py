@@ -35,7 +35,7 @@ from lacuna_server.wire.protocol import (
     Step,
     Welcome,
 )
-from lacuna_server.worker.tickets import Ticket
+from lacuna_server.worker.scheduler import Ticket
 
 log = structlog.get_logger(__name__)
 

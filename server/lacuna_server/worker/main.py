@@ -9,50 +9,29 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from lacuna_model.core.errors import LacunaError, RequestError, traced
-from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import InfillResult
 from lacuna_model.hub import machine
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import (
-    Done,
-    Failed,
-    FromWorker,
-    Loading,
-    Ready,
-    Refused,
-    Setup,
-    Start,
-    Stepped,
-    Stop,
-    Stopped,
-    Submission,
-)
+from lacuna_server.wire.frames import FromWorker, Setup, Submission
 from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
+
+if TYPE_CHECKING:
+    from lacuna_model.engine import Engine, Steps
 
 # Requests that are not preferred wait so long for their first step, and have so much of the time beside others.
 OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 4
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
-Stream = Generator[Snapshot, None, InfillResult]
-Report = Callable[[float, str], None]
 
-
-class StepwiseEngine(Protocol):
-    """The part of an engine that the worker uses."""
-
-    def stream(self, request: InfillRequest, *, document: str) -> Stream:
-        """Return a generator that yields after each denoising step and returns the result; closing it ends the work."""
-        ...
-
-
-def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
+def load_engine(setup: Setup, report: Callable[[float, str], None]) -> "Engine":
     """Load the engine with the model that ``setup`` names. Raises LacunaError where that fails."""
     report(0.0, "loading torch")
     from lacuna_model.engine import Engine
@@ -69,7 +48,7 @@ class Work:
 
     id: int
     submission: Submission
-    stream: Stream
+    stream: "Steps"
     busy_s: float = 0.0
     steps: int = 0
 
@@ -86,7 +65,7 @@ class Worker:
 
     def __init__(
         self,
-        engine: StepwiseEngine,
+        engine: "Engine",
         inbox: "queue.SimpleQueue[bytes | None]",
         send: Callable[[FromWorker], None],
         *,
@@ -122,16 +101,16 @@ class Worker:
             if body is None:
                 return False
             match frames.TO_WORKER.decode(body):
-                case Start(id=id, submission=submission):
+                case frames.Start(id=id, submission=submission):
                     if all(work.submission.preferred for work in self._turns):
                         self._others_due = time.monotonic() + OTHERS_WAIT_S
                     stream = self._engine.stream(submission.request, document="\0".join(submission.key))
                     self._turns.append(Work(id, submission, stream))
-                case Stop(id=id):
+                case frames.Stop(id=id):
                     for work in [work for work in self._turns if work.id == id]:
                         self._turns.remove(work)
                         work.stream.close()
-                        self._send(Stopped(id, work.busy_s, work.steps))
+                        self._send(frames.Stopped(id, work.busy_s, work.steps))
 
     def _await(self) -> bytes | None:
         """Wait for a message while no request runs; after ``IDLE_S`` seconds give free memory back to the system."""
@@ -157,11 +136,11 @@ class Worker:
         if ending is None:
             work.steps += 1
             self._turns.append(work)
-            self._send(Stepped(work.id, snapshot if work.submission.snapshots else None))
+            self._send(frames.Stepped(work.id, snapshot if work.submission.snapshots else None))
         elif isinstance(ending, InfillResult):
-            self._send(Done(work.id, work.busy_s, work.steps, ending))
+            self._send(frames.Done(work.id, work.busy_s, work.steps, ending))
         else:
-            self._send(Refused(work.id, work.busy_s, work.steps, *_reason(ending)))
+            self._send(frames.Refused(work.id, work.busy_s, work.steps, *_reason(ending)))
             if machine.ran_out(ending) or not isinstance(ending, LacunaError):
                 self._log(ending)
             if machine.ran_out(ending):
@@ -216,16 +195,16 @@ def _serve() -> None:
     assert isinstance(setup, Setup)
     try:
         factory = pkgutil.resolve_name(setup.engine)
-        engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
+        engine = factory(setup, lambda fraction, detail: send(frames.Loading(fraction, detail)))
     except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
         if machine.ran_out(error):
             raise
-        send(Failed(str(error)))
+        send(frames.Failed(str(error)))
         return
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
+    send(frames.Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

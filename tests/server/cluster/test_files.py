@@ -16,7 +16,7 @@ from lacuna_cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_model.core.params import FillStats
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Status
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 SERVER = Path(__file__).parents[3] / "server"
 

@@ -16,7 +16,7 @@ from lacuna_cluster.links import Answered, Ask, Listener, Loads, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import Error
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 
 class Handle:

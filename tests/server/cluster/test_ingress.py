@@ -24,7 +24,7 @@ from lacuna_cluster.users import User
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Goodbye, Result, Status
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 TOKENS = {"alice": "token of alice", "bob": "token of bob"}
 USERS = {name: User(users.hashed(token), requests_per_minute=2) for name, token in TOKENS.items()}

@@ -21,7 +21,7 @@ from lacuna_cluster.links import (
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import LENGTH, Submission
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 
 def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:

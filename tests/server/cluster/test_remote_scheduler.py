@@ -15,7 +15,7 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import Error, ServiceError, Status
-from lacuna_server.worker.tickets import Finished
+from lacuna_server.worker.scheduler import Finished
 
 LOST = ConnectionError("lost")
 Script = list[Reply | Exception | asyncio.Event]

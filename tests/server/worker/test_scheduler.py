@@ -6,10 +6,9 @@ import pytest
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, Ready, Start, Stepped, Stopped, Submission, ToWorker
-from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker import tickets
-from lacuna_server.worker.scheduler import Scheduler
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting
+from lacuna_server.wire.protocol import Progress, ServiceError
+from lacuna_server.worker import scheduler
+from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
 
 
 class Bench:
@@ -73,7 +72,7 @@ async def test_a_request_for_a_busy_document_waits_without_blocking_others() -> 
 
 
 async def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tickets, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(scheduler, "PATIENCE_S", 0.01)
     bench = Bench(max_active=1)
     running = bench.submit("0", session="own", preferred=True)
     bench.submit("other", session="other")
@@ -118,7 +117,7 @@ async def test_events_report_the_queue_position_and_only_the_latest_step() -> No
     ticket = bench.submit("mine", snapshots=True)
     bench.submit("newer")
     assert bench.scheduler.status().queued == 2
-    events: list[Waiting | Snapshot] = []
+    events: list[Progress | Snapshot] = []
 
     async def follow() -> None:
         async for event in ticket.events():
@@ -132,7 +131,7 @@ async def test_events_report_the_queue_position_and_only_the_latest_step() -> No
         bench.scheduler.heard(Stepped(ticket.id, Snapshot(step, (), ())))
     bench.done(ticket)
     await following
-    assert events == [Waiting("queued"), Waiting("running"), Snapshot(4, (), ())]
+    assert events == [Progress("", "queued"), Progress("", "running"), Snapshot(4, (), ())]
 
 
 async def test_the_deadline_counts_from_submission() -> None:
