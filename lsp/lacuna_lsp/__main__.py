@@ -22,7 +22,8 @@ from lacuna_lsp.client import settings
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.hub.atomic import PRIVATE
 from lacuna_server.client import starting
-from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start, log_path
+from lacuna_server.client.lifecycle import Address
+from lacuna_server.client.starting import TOKEN_VARIABLE, address_at, find_or_start, log_path
 from lacuna_server.wire import layers
 
 # The token that clients of --ws must send.

@@ -7,21 +7,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from lacuna_lsp.client import settings
-from lacuna_lsp.client.protocol import (
-    DID_FIND_SIGNATURES,
-    DID_FOCUS,
-    DID_PARTIALLY_ACCEPT,
-    DID_REJECT,
-    DID_REJECT_EDIT,
-    DID_SHOW,
-    DID_SHOW_EDIT,
-    INLINE_EDIT,
-    CursorParams,
-    FocusParams,
-    ItemParams,
-    SignaturesParams,
-)
+from lacuna_lsp.client import protocol, settings
+from lacuna_lsp.client.protocol import CursorParams, FocusParams, ItemParams, SignaturesParams
 from lacuna_lsp.document import ClientDocument, to_utf8
 from lacuna_lsp.edit import actions
 from lacuna_lsp.server import Server, has_experimental, patiently, refusing
@@ -241,14 +228,14 @@ FEATURES: dict[str, Callable[..., Any]] = {
     types.NOTEBOOK_DOCUMENT_DID_CHANGE: notebook_did_change,
     types.NOTEBOOK_DOCUMENT_DID_SAVE: notebook_did_save,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: notebook_did_close,
-    DID_SHOW: feedback("shown"),
-    DID_PARTIALLY_ACCEPT: feedback("partly_accepted"),
-    DID_REJECT: feedback("rejected"),
-    DID_FOCUS: did_focus,
-    DID_FIND_SIGNATURES: did_find_signatures,
-    INLINE_EDIT: inline_edit,
-    DID_SHOW_EDIT: did_show_edit,
-    DID_REJECT_EDIT: did_reject_edit,
+    protocol.DID_SHOW: feedback("shown"),
+    protocol.DID_PARTIALLY_ACCEPT: feedback("partly_accepted"),
+    protocol.DID_REJECT: feedback("rejected"),
+    protocol.DID_FOCUS: did_focus,
+    protocol.DID_FIND_SIGNATURES: did_find_signatures,
+    protocol.INLINE_EDIT: inline_edit,
+    protocol.DID_SHOW_EDIT: did_show_edit,
+    protocol.DID_REJECT_EDIT: did_reject_edit,
 }
 # Without options pygls does not advertise inline completion.
 OPTIONS = {

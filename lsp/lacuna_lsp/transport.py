@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async, run_websocket
 from websockets.asyncio.server import ServerConnection, serve
@@ -23,6 +23,7 @@ from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
+from lacuna_server.wire.config import sent_token
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
     token = token or drawn
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
-        if hmac.compare_digest(_token_of(request).encode(), token.encode()):
+        if hmac.compare_digest(sent_token(request.headers, urlsplit(request.path).query.encode()), token.encode()):
             return None
         return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is required: Authorization: Bearer TOKEN\n")
 
@@ -102,14 +103,6 @@ def _server(locate: Locate) -> Server:
     for name, command in COMMANDS.items():
         server.command(name)(command)
     return server
-
-
-def _token_of(request: Request) -> str:
-    """Returns the token of a handshake, or "" without one."""
-    kind, _, given = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return given.strip()
-    return parse_qs(urlsplit(request.path).query).get("token", [""])[0]
 
 
 async def _converse(server: Server, conversation: Callable[..., Awaitable[None]]) -> None:

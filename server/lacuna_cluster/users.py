@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_cluster.links import IngressFigures
 from lacuna_model.core.params import FillStats
-from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard, sent_token
-from lacuna_server.wire.config import ConfigError, ServerConfig, check_private, read_toml
+from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard
+from lacuna_server.wire.config import ConfigError, ServerConfig, check_private, read_toml, sent_token
 from lacuna_server.wire.protocol import ServiceError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
@@ -208,7 +208,7 @@ class UserGuard(Guard):
         return bool(user)
 
     def _user(self, headers: Headers, scope: Scope) -> str:
-        token = sent_token(headers, scope)
+        token = sent_token(headers, scope["query_string"])
         if self._user_header and hmac.compare_digest(hashed(token), self._proxy_token):
             name = headers.get(self._user_header, "")
             listed = not self._people or name in self._people

@@ -234,7 +234,7 @@ async def test_settings_turn_suggestions_off(editor: Editor) -> None:
     assert editor.statuses[-1].nothing == "suggestions are off for typescript"
 
 
-@pytest.mark.parametrize("fill", ["", "  \n ", "x\n" * 9])  # blank, or the model is stuck
+@pytest.mark.parametrize("fill", ["", "  \n "])
 async def test_an_empty_fill_that_ended_at_its_time_limit_is_not_kept(
     editor: Editor, daemon: Daemon, fill: str
 ) -> None:

@@ -13,7 +13,6 @@ from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.edit.bulk import Arguments, Document, Refactor, source_of, sources
 from lacuna_lsp.offers import near
 from lacuna_lsp.server import Server
-from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
@@ -22,6 +21,7 @@ from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candida
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.text.diff import unified
+from lacuna_model.text.lines import LINE_END
 from lacuna_server.refactor.places.source import Source, ancestors, walk
 from lacuna_server.refactor.plan import PlannedEdit
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, whole_lines
@@ -178,10 +178,9 @@ async def fill(ls: Server, document: ClientDocument, wanted: Sequence[Region]) -
         some = waiting.pop(0)
         result = await ls.infill(document, some)
         if result.status == "ok":
-            habits = Habits.of(document.text.decode(), document.newline)
             for one, text in zip(some, result.fills, strict=True):
                 label = f"fill line {document.position(one.start).line + 1}"
-                found.append(PlannedEdit(one.start, one.end, adapt(text, habits), label))
+                found.append(PlannedEdit(one.start, one.end, LINE_END.sub(document.newline, text), label))
         elif len(some) > 1:  # one region without a valid fill must not stop the others
             half = len(some) // 2
             waiting[:0] = some[:half], some[half:]
@@ -206,8 +205,7 @@ async def alternatives(ls: Server, document: ClientDocument, arguments: Regenera
     result = await ls.infill(document, [wanted], task, diagnostics=arguments.diagnostics)
     if result.status != "ok":
         raise RequestError(result.message or "nothing valid was found for this range")
-    habits = Habits.of(document.text.decode(), document.newline)
-    texts = [adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
+    texts = [LINE_END.sub(document.newline, fills[0]) for fills in (result.fills, *result.alternatives)]
     return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]
 
 

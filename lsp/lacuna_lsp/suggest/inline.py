@@ -16,16 +16,17 @@ from lacuna_lsp.document import ClientDocument, without_common_start
 from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
-from lacuna_lsp.suggest.suggestion import DocumentState, Habits, Suggestion, Texts, adapt, clean, distinct, is_blank
+from lacuna_lsp.suggest.suggestion import DocumentState, Suggestion, Texts, clean, distinct, is_blank
 from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
+from lacuna_model.text.lines import LINE_END
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
 
 log = logging.getLogger(__name__)
 
-AROUND = 6000  # bytes on each side of the cursor that say where it is, and what style the file has
+AROUND = 6000  # bytes on each side of the cursor that say where it is
 NEAR = 200  # characters before the cursor that identify a rejection
 REMEMBERED = 256
 # What is taken of other language servers' answers: so many, and of each so many lines and characters.
@@ -279,7 +280,6 @@ class Inline:
         before, after = _around(request)
         tail, at = Cursor.between(before, after).tail, request.replaced.start + len(request.replaced.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
-        habits = Habits.of(before + after, document.newline)
         deadline_ms = settings.deadline_ms
         due_ms = 0
         if deadline_ms and request.invoked:
@@ -297,11 +297,11 @@ class Inline:
             text = next(iter(seen.written), "")
             ended = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
             if ended is not None:
-                first = clean(ended[1], habits)
+                first = clean(ended[1], document.newline)
                 keep([first], seen)
                 if not request.invoked and fill.sure_text(self._at_least(state, fill)) != first:
                     fill.cancel()  # nobody sees the other lines
-            fill.wrote(adapt(text, habits))
+            fill.wrote(LINE_END.sub(document.newline, text))
 
         filled = await self._engine.infill(
             document,
@@ -318,7 +318,7 @@ class Inline:
             typed=request.selected,
             told=told,
         )
-        texts = [clean(fills[0], habits) for fills in (filled.fills, *filled.alternatives)]
+        texts = [clean(fills[0], document.newline) for fills in (filled.fills, *filled.alternatives)]
         if filled.status == "no_valid_fill":
             keep((), filled, filled.message or "nothing was found that fits")
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):

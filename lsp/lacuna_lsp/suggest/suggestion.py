@@ -1,8 +1,8 @@
 """A suggestion: what a fill writes at one place of a document, while it is under way and afterwards; and all of these.
 
 The engine writes a fill token by token. A key that agrees with what is written so far leaves it running, so that its
-first line is there sooner than that of a new fill. ``clean`` uses only the text and the file's style, and its result is
-kept; ``distinct`` uses the text before the cursor at display time. Where a text ends, the engine has decided.
+first line is there sooner than that of a new fill. ``clean`` uses only the text and the file's line ending, and its
+result is kept; ``distinct`` uses the text before the cursor at display time. Where a text ends, the engine has decided.
 """
 
 import asyncio
@@ -10,14 +10,13 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.core.params import Snippet
 from lacuna_model.text.diff import num_common
-from lacuna_model.text.lines import LINE_END, indentation
+from lacuna_model.text.lines import LINE_END
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)
@@ -36,9 +35,7 @@ MAX_TYPED = 40
 LEFT_S = 1.0
 T = TypeVar("T")
 Texts = list[tuple[int, str]]
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _WORD = re.compile(r"\w")
-_MAX_REPEATS = 3
 
 
 class Suggestion:
@@ -337,34 +334,9 @@ def num_off(text: str, typed: str) -> int:
     return len(typed) - same if same < len(text) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """The style of a file: its line ending, and one level of its indentation ("" if unknown)."""
-
-    newline: str
-    indent: str
-
-    @classmethod
-    def of(cls, text: str, newline: str) -> "Habits":
-        """Detects a text's style: tabs if most indented lines use them, else the smallest indentation in spaces."""
-        indents = [match[0] for match in _INDENT.finditer(text)]
-        tabs = sum(indent[0] == "\t" for indent in indents)
-        if 2 * tabs > len(indents):
-            return cls(newline, "\t")
-        widths = [len(indent) for indent in indents if set(indent) == {" "} and len(indent) > 1]
-        return cls(newline, " " * min(widths, default=0))
-
-
-def adapt(fill: str, habits: Habits) -> str:
-    """Returns a fill with the file's line endings and indentation; its first line continues the line of the gap."""
-    first, *rest = LINE_END.split(fill)
-    return habits.newline.join([first, *(_indented(line, habits.indent) for line in rest)])
-
-
-def clean(fill: str, habits: Habits) -> str:
-    """Returns a fill as it is kept: adapted, without trailing blanks; "" if none is left or the model is stuck."""
-    text = adapt(fill, habits).rstrip()
-    return "" if _repeats(text.split(habits.newline)) else text
+def clean(fill: str, newline: str) -> str:
+    """Returns a fill as it is kept: with the file's line endings, without trailing blanks."""
+    return LINE_END.sub(newline, fill).rstrip()
 
 
 def distinct(texts: Iterable[tuple[int, str]], before: str) -> Iterator[tuple[int, str]]:
@@ -380,16 +352,3 @@ def distinct(texts: Iterable[tuple[int, str]], before: str) -> Iterator[tuple[in
         if text.strip() not in seen and not repeats:
             seen.add(text.strip())
             yield index, text.rstrip()
-
-
-def _indented(line: str, unit: str) -> str:
-    """Converts the indentation of a line to the file's tabs or spaces."""
-    indent = indentation(line, " \t")
-    if unit == "\t" and indent and "\t" not in indent:
-        return "\t" * max(1, len(indent) // 4) + line[len(indent) :]
-    return indent.replace("\t", unit) + line[len(indent) :] if unit.strip("\t") else line
-
-
-def _repeats(lines: list[str]) -> bool:
-    """Whether a line repeats so often in a row that the model is stuck."""
-    return any(line.strip() and lines[at : at + _MAX_REPEATS] == [line] * _MAX_REPEATS for at, line in enumerate(lines))

@@ -15,7 +15,7 @@ from lacuna_server.wire import layers
 if TYPE_CHECKING:
     from lacuna_model.engine import Engine
     from lacuna_server.client.blocking import ServiceEngine
-    from lacuna_server.client.starting import Address
+    from lacuna_server.client.lifecycle import Address
 
 
 FillEngine: TypeAlias = "ServiceEngine | Engine"

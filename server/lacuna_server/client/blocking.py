@@ -9,7 +9,7 @@ from pathlib import Path
 from lacuna_model.core.context import finished
 from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.client.client import Client
-from lacuna_server.client.starting import Address
+from lacuna_server.client.lifecycle import Address
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Infill, Open, Progress, Result, ServiceError, Status, Step
 

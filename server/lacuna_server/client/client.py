@@ -18,7 +18,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.typing import Subprotocol
 
-from lacuna_server.client.starting import Address, find_or_start
+from lacuna_server.client.lifecycle import Address
+from lacuna_server.client.starting import find_or_start
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import is_loopback
 from lacuna_server.wire.documents import apply

@@ -2,7 +2,7 @@
 
 import hmac
 import ipaddress
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 import structlog
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_server.service import connections
-from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.config import ServerConfig, sent_token
 from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
 log = structlog.get_logger("audit")
@@ -68,7 +68,7 @@ class Guard:
 
     def _admit(self, headers: Headers, scope: Scope) -> bool:
         """Return whether the client sent the token. Raises ServiceError ``unauthorized`` where it has to send one."""
-        trusted = hmac.compare_digest(sent_token(headers, scope), self._token) and bool(self._token)
+        trusted = hmac.compare_digest(sent_token(headers, scope["query_string"]), self._token) and bool(self._token)
         if self._needs_token and not trusted and not scope["path"].startswith(OPEN_PREFIX):
             raise ServiceError("unauthorized", TOKEN_NEEDED)
         return trusted
@@ -99,17 +99,6 @@ class Guard:
             headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         ):
             raise ServiceError("forbidden", "a page of another site may link to this service, but not use it")
-
-
-def sent_token(headers: Headers, scope: Scope) -> bytes:
-    """Return the token that a request sends, b"" for none.
-
-    A page cannot set headers for a websocket, so ``?token=`` is accepted too.
-    """
-    kind, _, given = headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer":
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-    return given.strip().encode("utf-8", "surrogateescape")
 
 
 def _parts(address: str) -> SplitResult:

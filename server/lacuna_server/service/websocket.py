@@ -3,9 +3,9 @@
 import asyncio
 import importlib.metadata
 import secrets
-from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lacuna_model.core.params import InfillRequest, Snapshot
@@ -15,26 +15,7 @@ from lacuna_server.service.service import Service
 from lacuna_server.wire import protocol
 from lacuna_server.wire.documents import Documents
 from lacuna_server.wire.frames import Submission
-from lacuna_server.wire.protocol import (
-    Addressed,
-    Cancel,
-    Change,
-    ClientMessage,
-    Close,
-    Error,
-    Feedback,
-    GetStatus,
-    Goodbye,
-    Hello,
-    Infill,
-    Open,
-    Progress,
-    Result,
-    ServerMessage,
-    ServiceError,
-    Step,
-    Welcome,
-)
+from lacuna_server.wire.protocol import Addressed, ClientMessage, Infill, ServerMessage, ServiceError
 from lacuna_server.worker.scheduler import Ticket
 
 log = structlog.get_logger(__name__)
@@ -66,7 +47,8 @@ class Conversation:
         self.documents = Documents(self._config, kept)
         self._frames: asyncio.Queue[str | bytes] = asyncio.Queue()
         self._overflows = False
-        self._fills: dict[str, _Running] = {}
+        self._fills: dict[str, Ticket] = {}  # those that have no answer yet
+        self._following = set[asyncio.Task[None]]()  # what sends the answers
         self._session = ""
         self._leaving: asyncio.Task[None] | None = None
         self._said_goodbye = False
@@ -82,9 +64,10 @@ class Conversation:
             for task in tasks:
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            for fill in list(self._fills.values()):
-                fill.ticket.cancel()
-                fill.following.cancel()
+            for ticket in list(self._fills.values()):
+                ticket.cancel()
+            for following in self._following:
+                following.cancel()
             if self._leaving is not None:
                 self._leaving.cancel()
             self.documents.close_all()
@@ -102,10 +85,10 @@ class Conversation:
             self._leaving = asyncio.create_task(self._say_goodbye(reason))
 
     async def _say_goodbye(self, reason: str) -> None:
-        for fill in list(self._fills.values()):
-            await asyncio.wait([fill.following])
+        if self._following:
+            await asyncio.wait(self._following)
         self._said_goodbye = True
-        self._send(Goodbye(reason))
+        self._send(protocol.Goodbye(reason))
 
     # --- writing
 
@@ -160,7 +143,7 @@ class Conversation:
                 self._refuse(error, message)
 
     def _greet(self, message: ClientMessage) -> None:
-        if not isinstance(message, Hello):
+        if not isinstance(message, protocol.Hello):
             return self._refuse(ServiceError("bad_message", "the first message must be hello"), message)
         try:
             self._service.check_room(trusted=self.trusted)
@@ -168,34 +151,34 @@ class Conversation:
             return self._refuse(error)
         self.greeted = True
         self._session = f"{self.trusted} {message.session[:MAX_SECRET] or secrets.token_urlsafe(16)}"
-        self._send(Welcome(SERVER, workspaces=self.trusted and self._service.reads_workspaces))
+        self._send(protocol.Welcome(SERVER, workspaces=self.trusted and self._service.reads_workspaces))
         log.info("session", client=message.client[:80])
 
     def _serve(self, message: ClientMessage) -> None:
         match message:
-            case Open():
+            case protocol.Open():
                 # Any user of this machine can connect and name any folder.
                 if message.workspace and not self.trusted:
                     raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
                 self.documents.open(message)
                 self._service.model.retry()
-            case Change():
+            case protocol.Change():
                 self.documents.change(message)
-            case Close(uri=uri):
+            case protocol.Close(uri=uri):
                 self.documents.close(uri)
                 self._stop_fills(uri, ServiceError("cancelled", "the document was closed"))
             case Infill():
                 self._infill(message)
-            case Cancel(id=id):
+            case protocol.Cancel(id=id):
                 if id not in self._fills:
                     raise ServiceError("unknown_request", "no request with this id is waiting or running")
-                self._fills.pop(id).ticket.cancel()
-            case Feedback(kind=kind, candidate=candidate, accepted_bytes=accepted_bytes):
+                self._fills.pop(id).cancel()
+            case protocol.Feedback(kind=kind, candidate=candidate, accepted_bytes=accepted_bytes):
                 self._service.feedback[kind] += 1
                 log.info("feedback", kind=kind, candidate=candidate, accepted_bytes=accepted_bytes)
-            case GetStatus():
+            case protocol.GetStatus():
                 self._send(self._service.status())
-            case Hello():
+            case protocol.Hello():
                 raise ServiceError("bad_message", "hello was already sent")
 
     # --- filling
@@ -209,7 +192,8 @@ class Conversation:
         if message.supersede:
             why = ServiceError("superseded", "a newer request for the document replaced this one")
             self._stop_fills(message.uri, why)
-        num_bytes = _num_bytes(request)
+        beside = (*texts_beside(request), *(one.message for one in request.diagnostics))
+        num_bytes = len(request.text) + sum(map(len, beside))  # about what it takes of memory
         self._asked.take(num_bytes)
         try:
             ticket = self._service.model.submit(
@@ -225,33 +209,33 @@ class Conversation:
         except ServiceError:
             self._asked.take(-num_bytes)
             raise
-        fill = _Running(ticket, asyncio.create_task(self._follow(message, ticket)))
-        self._fills[message.id] = fill
-        fill.following.add_done_callback(lambda done: self._forget(message.id, fill, num_bytes))
+        self._fills[message.id] = ticket
+        following = asyncio.create_task(self._follow(message, ticket, num_bytes))
+        self._following.add(following)
+        following.add_done_callback(self._following.discard)
 
-    async def _follow(self, message: Infill, ticket: Ticket) -> None:
+    async def _follow(self, message: Infill, ticket: Ticket, num_bytes: int) -> None:
         """Send what becomes of a request, up to its one answer."""
         try:
             async for event in ticket.events():
                 await self._frames.join()  # a slow reader gets the latest event of each kind
                 if isinstance(event, Snapshot):
-                    self._send(Step(message.id, event))
+                    self._send(protocol.Step(message.id, event))
                 else:
-                    self._send(Progress(message.id, event.state, event.fraction))
-            self._send(Result(message.id, await ticket.result()))
+                    self._send(replace(event, id=message.id))
+            self._send(protocol.Result(message.id, await ticket.result()))
         except ServiceError as error:
             self._refuse(error, message)
-
-    def _forget(self, id: str, fill: "_Running", num_bytes: int) -> None:
-        self._asked.take(-min(num_bytes, self._asked.held))
-        if self._fills.get(id) is fill:
-            del self._fills[id]
+        finally:
+            self._asked.take(-min(num_bytes, self._asked.held))
+            if self._fills.get(message.id) is ticket:
+                del self._fills[message.id]
 
     def _stop_fills(self, uri: str, why: ServiceError) -> None:
-        for id, fill in list(self._fills.items()):
-            if fill.ticket.submission.document == uri:
+        for id, ticket in list(self._fills.items()):
+            if ticket.submission.document == uri:
                 del self._fills[id]
-                fill.ticket.cancel(why)
+                ticket.cancel(why)
 
     def _request(self, message: Infill) -> InfillRequest:
         """Return the engine's request. Raises ServiceError where a version or an edit is wrong."""
@@ -275,17 +259,4 @@ class Conversation:
         refused(error, kind)
         if kind in ("change", "open"):  # the service has missed this text
             self.documents.close(uri)
-        self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
-
-
-class _Running(NamedTuple):
-    """A request that has no answer yet, and the task that sends what becomes of it."""
-
-    ticket: Ticket
-    following: asyncio.Task[None]
-
-
-def _num_bytes(request: InfillRequest) -> int:
-    """Return the approximate memory of a request."""
-    beside = (*texts_beside(request), *(one.message for one in request.diagnostics))
-    return len(request.text) + sum(map(len, beside))
+        self._send(protocol.Error(error.code, str(error), id, uri, error.retry_after_ms))

@@ -3,8 +3,10 @@
 import ipaddress
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import Meta
@@ -244,6 +246,17 @@ def token_in(file: Path) -> str:
     if not found or not found.isascii() or not found.isprintable():
         raise ConfigError(f"{file}: the token must be one line of printable ASCII")
     return found
+
+
+def sent_token(headers: Mapping[str, str], query: bytes) -> bytes:
+    """Return the token that a request sends, b"" for none.
+
+    A page cannot set headers for a websocket, so ``?token=`` is accepted too.
+    """
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer":
+        given = parse_qs(query.decode("latin-1")).get("token", [""])[0]
+    return given.strip().encode("utf-8", "surrogateescape")
 
 
 def check_config(config: ServerConfig) -> None:

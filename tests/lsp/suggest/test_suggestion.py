@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.suggestion import NEAR, Habits, Suggestion, adapt, distinct
+from lacuna_lsp.suggest.suggestion import NEAR, Suggestion, distinct
 from lacuna_server.wire.protocol import Edit
 
 
@@ -88,20 +88,6 @@ def test_a_suggestion_that_the_user_has_left_far_behind_is_not_followed_any_more
     page.type("total" + "y" * 2 * NEAR)
     page.erase(2 * NEAR + 3)
     assert page.rest == []
-
-
-@pytest.mark.parametrize(
-    ("fill", "habits", "expected"),
-    [
-        ("a\n    b\n        c", Habits("\n", "\t"), "a\n\tb\n\t\tc"),
-        ("a\n\tb\n\t\tc", Habits("\n", "  "), "a\n  b\n    c"),
-        ("a\nb\r\nc\rd", Habits("\r\n", ""), "a\r\nb\r\nc\r\nd"),
-        ("    a\n\tb", Habits("\n", ""), "    a\n\tb"),
-        ("    first", Habits("\n", "\t"), "    first"),
-    ],
-)
-def test_a_fill_gets_the_newlines_and_the_indentation_of_the_file(fill: str, habits: Habits, expected: str) -> None:
-    assert adapt(fill, habits) == expected
 
 
 @pytest.mark.parametrize(
