@@ -134,31 +134,18 @@ class Opened:
         return self._again.read(size) or self._stream.read(size)
 
 
-class _Folder(msgspec.Struct):
-    uri: str
-
-
-class _Params(msgspec.Struct, rename="camel"):
-    root_uri: str | None = None
-    workspace_folders: list[_Folder] | None = None
-    initialization_options: object = None
-
-
-class _Initialize(msgspec.Struct, tag_field="method", tag="initialize"):
-    params: _Params
-
-
 def start_engine(message: bytes) -> None:
     """Start this user's engine, if none runs, as the settings in the message ``initialize`` want it.
 
     Whatever is wrong is left to the language server, which tells the client.
     """
     try:
-        params = msgspec.json.decode(message, type=_Initialize).params
-        folders = settings.folders([folder.uri for folder in params.workspace_folders or ()], params.root_uri)
-        found = [*settings.of_files(folders), settings.parse(params.initialization_options)]
+        params = msgspec.json.decode(message)["params"]
+        uris = [folder["uri"] for folder in params.get("workspaceFolders") or ()]
+        files = settings.of_files(settings.folders(uris, params.get("rootUri")))
+        found = [*files, settings.parse(params.get("initializationOptions"))]
         starting.begin(*starting.arguments(layers.settings(found)))
-    except (msgspec.MsgspecError, LacunaError, OSError, ValueError):
+    except (LookupError, TypeError, AttributeError, msgspec.MsgspecError, LacunaError, OSError, ValueError):
         return
 
 

@@ -16,7 +16,7 @@ def places(*ranges: tuple[int, int, int, int]) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_all_markers_are_filled_in_one_request(editor: Editor, daemon: Daemon, encoding: str) -> None:
-    daemon.plan(fills=[["1", "x + 1\n    y"]])
+    daemon.plan(fills=[["1", "x + 1\n\ty"]])
     await editor.initialize(encoding=encoding)
     editor.open("a = '😀' + <<fill>>\r\ndef f(x):\r\n\treturn <<fill>>  # ä\r\n")
     answer = await editor.do("fillRegions", select="markers")

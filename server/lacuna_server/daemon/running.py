@@ -34,16 +34,10 @@ SWITCH_S = 0.001
 TURN_OVER_BYTES = 1_000_000
 
 
-def run(
-    config: ServerConfig,
-    listeners: Sequence[socket.socket],
-    url: str,
-    token: str,
-    asked: Sequence[str] = (),
-) -> None:
+def run(config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, before: Sequence[str]) -> None:
     """Serve until a signal or idleness ends it.
 
-    ``token`` is that of this user's own clients; ``asked`` are the signals that have asked for the end already.
+    ``token`` is that of this user's own clients; ``before`` are the signals that have asked for the end already.
     """
     configure_log(Path(config.log_file) if config.log_file else None)
     selector = OwnFirst()
@@ -56,8 +50,24 @@ def run(
             return asyncio.ProactorEventLoop()
         return Loop(selector, config.head_timeout_s)
 
+    async def serve() -> None:
+        # Other threads parse long messages; the event loop waits for this long at most until it goes on.
+        sys.setswitchinterval(SWITCH_S)
+        with _signals(before) as asked:  # before anybody is told that the service runs, and may want to end it
+            announce(url, config)
+            service = Service(config)
+            service.model.start()
+            # The model's process starts while the modules of the web server are being loaded.
+            app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
+            server = app.web_server(app.build(service, token), config, selector)
+            serving = asyncio.create_task(server.serve(sockets=list(listeners)))
+            log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
+        await service.close()
+        server.should_exit = True
+        await serving
+
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(_serve(config, listeners, url, token, selector, asked))
+        runner.run(serve())
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -96,38 +106,13 @@ def greet(url: str, config: ServerConfig) -> None:
     Console(stderr=True).print(line, soft_wrap=True)
 
 
-async def _serve(
-    config: ServerConfig,
-    listeners: Sequence[socket.socket],
-    url: str,
-    token: str,
-    own_first: OwnFirst,
-    before: Sequence[str],
-) -> None:
-    loop = asyncio.get_running_loop()
-    # Other threads parse long messages; the event loop waits for this long at most until it goes on.
-    sys.setswitchinterval(SWITCH_S)
-    with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
-        announce(url, config)
-        service = Service(config)
-        service.model.start()
-        # The model's process starts while the modules of the web server are being loaded.
-        app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
-        server = app.web_server(app.build(service, token), config, own_first)
-        serving = asyncio.create_task(server.serve(sockets=list(listeners)))
-        log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
-    await service.close()
-    server.should_exit = True
-    await serving
-
-
 @contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, before: Sequence[str]) -> Iterator[asyncio.Queue[str]]:
+def _signals(before: Sequence[str]) -> Iterator[asyncio.Queue[str]]:
     """Queue the names of the signals that ask for the end; after it a signal ends the process at once.
 
     Those ``before`` may still grow until the handlers are set.
     """
-    asked: asyncio.Queue[str] = asyncio.Queue()
+    loop, asked = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def ask(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(asked.put_nowait, signal.Signals(number).name)

@@ -14,8 +14,8 @@ def happened(daemon: Daemon, what: str) -> int:
 async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another_style(
     editor: Editor, daemon: Daemon
 ) -> None:
-    """The model writes line feeds and spaces; the file has other line endings, and tabs."""
-    daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1)
+    """The model writes line feeds; the file has other line endings."""
+    daemon.plan(fills=["\n\ta = load(path)\n\treturn a"], steps=20, pause=0.1)
     await editor.begin("def one():\r\n\tpass\r\n\r\ndef read(path):¦\r\n")
     answers = [asyncio.ensure_future(editor.suggest())]
     await until(lambda: happened(daemon, "step") >= 6)

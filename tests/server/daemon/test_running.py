@@ -1,4 +1,3 @@
-import asyncio
 import os
 import signal
 import subprocess
@@ -35,7 +34,7 @@ async def test_a_signal_that_came_before_the_service_ran_ends_it() -> None:
     """What its first handler raises is lost where it comes in the middle of an import."""
     kept = {number: signal.getsignal(number) for number in running.ENDING}
     try:
-        with running._signals(asyncio.get_running_loop(), ["SIGTERM"]) as asked:
+        with running._signals(["SIGTERM"]) as asked:
             assert asked.get_nowait() == "SIGTERM"
     finally:
         for number, handler in kept.items():
