@@ -1,5 +1,1 @@
-"""Lacuna's language server: it connects an editor, over LSP, with the service that fills gaps.
-
-Each client gets its own session. The packages here may import ``lacuna_server`` and ``lacuna_model``, but load no
-torch.
-"""
+"""Lacuna's language server: it connects an editor, over LSP, with the service that fills gaps. Each client has a session."""

@@ -31,7 +31,7 @@ from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Edit, FeedbackKind, Infill, ModelState, Open, Result, ServiceError, Status, Step
+from lacuna_server.wire.protocol import Edit, Infill, ModelState, Open, Result, ServiceError, Status, Step
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser
@@ -82,6 +82,7 @@ class ServiceConnection:
         self._session = session
         self._tell = tell
         self._client = Client(self._located, name="lacuna-lsp", reconnects=True, tell=self._broken)
+        self.feedback = self._client.feedback
         self._awake = asyncio.Event()
         self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()
@@ -189,10 +190,6 @@ class ServiceConnection:
     def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
         self._client.close(document.uri)
-
-    def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
-        """Reports whether a fill was shown, accepted or rejected."""
-        self._client.feedback(request, kind, candidate=candidate, accepted_bytes=accepted_bytes)
 
     # --- requests
 

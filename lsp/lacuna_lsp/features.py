@@ -22,7 +22,6 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Stores encoding, settings and folders; adds plain completion for clients without inline completion."""
     ls.session.encoding = types.PositionEncodingKind(ls.workspace.position_encoding).value
     did_change_folders(ls)
-    ls.session.read_files()
     ls.session.configure(params.initialization_options)
     if get_capability(params.capabilities, "text_document.inline_completion") is None:
         ls.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(completion)

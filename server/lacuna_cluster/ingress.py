@@ -26,7 +26,7 @@ from lacuna_cluster.remote_scheduler import RemoteScheduler
 from lacuna_cluster.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Collected, Metrics
-from lacuna_server.service.connections import Bodies
+from lacuna_server.service.connections import charging
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.documents import Pool
@@ -118,7 +118,7 @@ class Ingress:
             metrics=self._metrics,
             instead=[Route("/metrics", self._show_metrics)],
         )
-        return Bodies(app, Pool(self.service.config.max_held_bytes // 2))
+        return charging(app, Pool(self.service.config.max_held_bytes // 2))
 
     def start(self) -> None:
         """Begin to look at the other replicas."""

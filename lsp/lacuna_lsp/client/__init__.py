@@ -1,4 +1,1 @@
-"""The client's side of the protocol: what it has open, settings, error codes and messages beyond LSP.
-
-It may import ``document`` of this package.
-"""
+"""The client's side of the protocol: what it has open, settings, error codes and messages beyond LSP."""

@@ -29,16 +29,14 @@ class ClientSession:
         self.documents: dict[str, ClientDocument] = {}
         self.notebooks: dict[str, list[types.NotebookCell]] = {}
         self._snoozed_until = 0.0
-        self._files: list[SettingsLayer] = []
+        self._files: list[SettingsLayer] | None = None
         self._say = say
         self._lines_shown = set[str]()
 
-    def read_files(self) -> None:
-        """Reads the settings of the user's file, of the project in the first folder, and of the environment."""
-        self._files = settings_of_client.of_files(self.folders)
-
     def configure(self, values: object) -> None:
-        """Applies a client's settings over those of the files; shows each problem with them once."""
+        """Applies a client's settings over those of the files, read once; shows each problem with them once."""
+        if self._files is None:
+            self._files = settings_of_client.of_files(self.folders)
         found = [*self._files, settings_of_client.parse(values)]
         self.settings = layers.settings(found)
         for problem in layers.problems(found):

@@ -1,4 +1,1 @@
-"""The websocket client, and how it finds or starts the service.
-
-It may import ``wire``.
-"""
+"""The websocket client, and how it finds or starts the service."""

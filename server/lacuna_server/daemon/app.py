@@ -17,7 +17,7 @@ from lacuna_server.daemon.serving import BACKLOG
 from lacuna_server.http import addresses
 from lacuna_server.http.addresses import routes
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.service.connections import Bodies, Connections, http_protocol, most_connections, websocket_protocol
+from lacuna_server.service.connections import Connections, charging, http_protocol, most_connections, websocket_protocol
 from lacuna_server.service.guard import Guard
 from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
@@ -62,26 +62,23 @@ def build(
             *([pages] if origins else []),  # first, since what a browser asks beforehand has no token
             guard or Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
-            Middleware(Touch, service=service),
+            Middleware(touching, service=service),
         ],
         exception_handlers=addresses.HANDLERS,
     )
 
 
-class Touch:
-    """Middleware that marks the service as used before and after each request, so that it does not end when idle."""
+def touching(app: ASGIApp, service: Service) -> ASGIApp:
+    """Return an application that marks the service as used before and after each request: it does not end as idle."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app = app
-        self._service = service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
-        self._service.touch()
+    async def touched(scope: Scope, receive: Receive, send: Send) -> None:
+        service.touch()
         try:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
         finally:
-            self._service.touch()
+            service.touch()
+
+    return touched
 
 
 class WebServer(uvicorn.Server):
@@ -105,7 +102,7 @@ def web_server(app: ASGIApp, config: ServerConfig, own_first: OwnFirst | None = 
     connections = Connections(most_connections(), own_first or OwnFirst(), silent_s=config.head_timeout_s)
     return WebServer(
         uvicorn.Config(
-            Bodies(app, pool),
+            charging(app, pool),
             http=http_protocol(connections),
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,

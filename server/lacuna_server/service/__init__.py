@@ -1,4 +1,1 @@
-"""The service: sessions, websocket conversations, and the checks on every request.
-
-It may import ``wire`` and ``worker``.
-"""
+"""The service: sessions, websocket conversations, and the checks on every request."""

@@ -135,21 +135,16 @@ def most_connections() -> int:
     return MOST if soft == unlimited else max(1, min(MOST, soft - RESERVED))
 
 
-class Bodies:
-    """Middleware that charges the bodies of HTTP requests to the pool until the requests are answered.
+def charging(app: ASGIApp, pool: Pool) -> ASGIApp:
+    """Return an application that charges the bodies of HTTP requests to the pool until the requests are answered.
 
-    Requests for which the pool has no room are refused.
+    Reading a body for which the pool has no room raises ServiceError ``overloaded``.
     """
 
-    def __init__(self, app: ASGIApp, pool: Pool) -> None:
-        self._app = app
-        self._pool = pool
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; reading its body raises ServiceError ``overloaded`` where the pool has no room."""
+    async def charged(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        share = self._pool.share()
+            return await app(scope, receive, send)
+        share = pool.share()
 
         async def taken() -> Message:
             message = await receive()
@@ -157,9 +152,11 @@ class Bodies:
             return message
 
         try:
-            await self._app(scope, taken, send)
+            await app(scope, taken, send)
         finally:
             share.give_back()
+
+    return charged
 
 
 def http_protocol(connections: Connections) -> type[asyncio.Protocol]:

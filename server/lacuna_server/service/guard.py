@@ -43,6 +43,7 @@ class Guard:
         self._app = app
         self._config = config
         self._token = (config.token or token).encode()
+        self._needs_token = bool(config.token)  # whether every client has to send one
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer with status 400, 401 or 403."""
@@ -60,11 +61,6 @@ class Guard:
         if trusted:
             connections.trust()
         await self._app(scope, receive, send)
-
-    @property
-    def _needs_token(self) -> bool:
-        """Whether every client has to send a token."""
-        return bool(self._config.token)
 
     def _admit(self, headers: Headers, scope: Scope) -> bool:
         """Return whether the client sent the token. Raises ServiceError ``unauthorized`` where it has to send one."""

@@ -74,7 +74,6 @@ class Conversation:
             self._unread.give_back()
             self._asked.give_back()
             self._service.sessions.discard(self)
-            self._service.touch()
         for end in ends:
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | TimeoutError):
                 raise end

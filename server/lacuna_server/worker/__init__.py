@@ -1,4 +1,1 @@
-"""The model process and the scheduler that feeds it.
-
-``main`` runs in the model process, all other modules in the server process. It may import ``wire``.
-"""
+"""The model process, which ``main`` runs, and in the server's process the scheduler that feeds it."""

@@ -8,7 +8,6 @@ import contextlib
 import math
 import sys
 import time
-from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -35,18 +34,8 @@ WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
 GONE = "it was there before: put it back, and the next request tries again, or choose another model (lacuna setup)"
 
 
-class Pauses(NamedTuple):
-    """Seconds before a restart, after the first, which is immediate.
-
-    The pause doubles from ``first_s`` to ``longest_s``, until a process has been ready for ``calm_s``.
-    """
-
-    first_s: float = 0.5
-    longest_s: float = 30.0
-    calm_s: float = 60.0
-
-
-PAUSES = Pauses()
+# Before a restart, after the first, which is immediate; doubled at each, until a process has been ready for CALM_S.
+FIRST_PAUSE_S, LONGEST_PAUSE_S, CALM_S = 0.5, 30.0, 60.0
 
 
 class OwnModel(Scheduler):
@@ -54,14 +43,13 @@ class OwnModel(Scheduler):
 
     reads_workspaces = True
 
-    def __init__(self, config: ServerConfig, *, pauses: Pauses = PAUSES) -> None:
+    def __init__(self, config: ServerConfig) -> None:
         super().__init__(config, self.send)
-        self._pauses = pauses
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._ready_since: float | None = None
         self._was_ready = False
-        self._num_ends = 0  # since the last process that was ready for ``calm_s``
+        self._num_ends = 0  # since the last process that was ready for CALM_S
         self._next_start = 0.0
         self._last_heard = time.monotonic()
 
@@ -118,9 +106,8 @@ class OwnModel(Scheduler):
             fault: Exception | None = None
             last: Ready | Failed | None = None
             try:
-                last = await self._run_once()
-                code = self._code()
-                ended = f"the model process ended with code {code}{SIGNALS.get(code or 0, '')}"
+                last, code = await self._run_once()
+                ended = f"the model process ended with code {code}{SIGNALS.get(code, '')}"
                 detail = NO_MEMORY if code == frames.NO_MEMORY else ended
             except TimeoutError:
                 detail = (
@@ -140,22 +127,22 @@ class OwnModel(Scheduler):
                 return self.failed(f"{detail} while it loaded the model, {tries}{advice}")
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
             self.crashed(detail, again)
-            log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
+            log.error("worker_crashed", detail=detail, pause_s=pause_s, exc_info=fault)
 
     def _pause(self) -> float:
         """Count an ended process, and return the seconds to wait before the next start."""
         now = time.monotonic()
-        if self._ready_since is not None and now - self._ready_since > self._pauses.calm_s:
+        if self._ready_since is not None and now - self._ready_since > CALM_S:
             self._num_ends = 0
         self._ready_since = None
         self._num_ends += 1
         doublings = min(self._num_ends - 2, MAX_DOUBLINGS)
-        pause_s = min(self._pauses.first_s * 2**doublings, self._pauses.longest_s) if doublings >= 0 else 0.0
+        pause_s = min(FIRST_PAUSE_S * 2**doublings, LONGEST_PAUSE_S) if doublings >= 0 else 0.0
         self._next_start = now + pause_s
         return pause_s
 
-    async def _run_once(self) -> Ready | Failed | None:
-        """Run one process to its end. Return its Ready or Failed message, or None where it sent neither.
+    async def _run_once(self) -> tuple[Ready | Failed | None, int]:
+        """Run one process to its end. Return its Ready or Failed message (None: it sent neither) and its exit code.
 
         Raises TimeoutError where it sends nothing for too long while it loads.
         """
@@ -167,10 +154,11 @@ class OwnModel(Scheduler):
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in a terminal is for the service, which ends this process
         )
+        assert process.stdin is not None
+        assert process.stdout is not None
         last: Ready | Failed | None = None
         try:
             self.send(msgspec.convert(self._config, Setup, from_attributes=True))
-            assert process.stdout is not None
             while True:
                 async with asyncio.timeout(self._config.load_timeout_s or None if last is None else None):
                     body = await frames.receive(process.stdout)
@@ -185,8 +173,6 @@ class OwnModel(Scheduler):
                 if not isinstance(message, Failed):
                     self.heard(message)
         finally:
-            assert process.stdin is not None
-            assert process.stdout is not None
             process.stdin.close()
             # It ends by itself, and writes its last log lines. ``kill`` would reap it before asyncio does, and its exit
             # code would be lost.
@@ -194,10 +180,6 @@ class OwnModel(Scheduler):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
                         await process.wait()
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            self.kill()
             await process.wait()
-        return last
-
-    def _code(self) -> int | None:
-        return self._process.returncode if self._process is not None else None
+        return last, await process.wait()

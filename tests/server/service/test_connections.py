@@ -21,7 +21,7 @@ from websockets.frames import Frame, Opcode
 from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.service import connections
-from lacuna_server.service.connections import PRESENT, Bodies, Connections
+from lacuna_server.service.connections import PRESENT, Connections, charging
 from lacuna_server.service.own_first import OwnFirst
 from lacuna_server.service.service import Service
 from lacuna_server.wire.documents import Pool
@@ -243,7 +243,7 @@ async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: in
 
     with socket.socket(family) as accepted:
         PRESENT.set(Connections(10, OwnFirst()).add(Transport({"socket": accepted})))
-        await Bodies(reads, pool)({"type": "http"}, receive, send)
+        await charging(reads, pool)({"type": "http"}, receive, send)
     assert taken == most
     assert pool.held == 0
 

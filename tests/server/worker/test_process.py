@@ -14,7 +14,8 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Submission
-from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, OwnModel, Pauses
+from lacuna_server.worker import process
+from lacuna_server.worker.process import MAX_FAILED_STARTS, OwnModel
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("scripted_engine")
 class Noted(OwnModel):
     """A model that notes what its process says, and what becomes of it."""
 
-    def __init__(self, config: ServerConfig, pauses: Pauses = PAUSES) -> None:
-        super().__init__(config, pauses=pauses)
+    def __init__(self, config: ServerConfig) -> None:
+        super().__init__(config)
         self.said: list[FromWorker] = []
         self.crashes: list[str] = []
         self.failures: list[str] = []
@@ -55,8 +56,8 @@ class Noted(OwnModel):
 
 
 @asynccontextmanager
-async def worker(factory: str, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES) -> AsyncIterator[Noted]:
-    model = Noted(ServerConfig(engine=f"scripted_engine:{factory}", load_timeout_s=load_timeout_s), pauses)
+async def worker(factory: str, *, load_timeout_s: float = 0.0) -> AsyncIterator[Noted]:
+    model = Noted(ServerConfig(engine=f"scripted_engine:{factory}", load_timeout_s=load_timeout_s))
     model.start()
     try:
         yield model
@@ -137,6 +138,11 @@ async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: i
 
 
 @pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "FIRST_PAUSE_S", 0.01)
+
+
+@pytest.fixture
 def counted(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that gets an ``L`` at each load."""
     monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
@@ -144,9 +150,11 @@ def counted(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and_longer_pauses(
-    counted: Path,
+    counted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with worker("load_and_die", pauses=Pauses(first_s=0.125, longest_s=0.5)) as model:
+    monkeypatch.setattr(process, "FIRST_PAUSE_S", 0.125)
+    monkeypatch.setattr(process, "LONGEST_PAUSE_S", 0.5)
+    async with worker("load_and_die") as model:
         await model.until(lambda heard: len(heard.crashes) == 6)
     assert model.count(Ready) == 6
     assert not model.failures
@@ -158,8 +166,9 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and
     ]
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_loading_is_given_up_after_a_few_crashes_with_longer_and_longer_pauses(counted: Path) -> None:
-    async with worker("load_crashing", pauses=Pauses(first_s=0.01)) as model:
+    async with worker("load_crashing") as model:
         await model.until(lambda heard: heard.failures)
         assert "code 11" in model.failures[0]
         assert counted.read_text() == "L" * MAX_FAILED_STARTS
@@ -169,9 +178,10 @@ async def test_loading_is_given_up_after_a_few_crashes_with_longer_and_longer_pa
     assert (first, pauses) == ("the model process ended with code 11", ["0.01 s", "0.04 s", "0.08 s"])
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_a_process_that_cannot_be_started_is_given_up_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    async with worker("load", pauses=Pauses(0.01, 0.01)) as model:
+    async with worker("load") as model:
         await model.until(lambda heard: heard.failures)
     assert model.failures[0].startswith("the model process cannot be started: No such file or directory")
 
@@ -213,6 +223,7 @@ async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> No
         assert model.count(Done) == 1
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("factory", "num_loads", "why"),
     [
@@ -224,7 +235,7 @@ async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> No
 async def test_a_model_that_cannot_be_loaded_is_given_up_with_the_reason_and_no_process_is_left(
     counted: Path, factory: str, num_loads: int, why: str
 ) -> None:
-    async with worker(factory, load_timeout_s=2.0, pauses=Pauses(first_s=0.01)) as model:
+    async with worker(factory, load_timeout_s=2.0) as model:
         await model.until(lambda heard: heard.failures)
         assert why in model.failures[0]
         pid = model.pid
