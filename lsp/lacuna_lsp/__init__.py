@@ -1,1 +1,1 @@
-"""Lacuna's language server: it connects an editor, over LSP, with the service that fills gaps. Each client has a session."""
+"""Lacuna's language server: it connects an editor, over LSP, with the service that fills gaps."""

@@ -31,7 +31,7 @@ from lacuna_model.text.lines import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Edit, Infill, ModelState, Open, Result, ServiceError, Status, Step
+from lacuna_server.wire.protocol import Edit, Infill, Open, Result, ServiceError, Status, Step
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser
@@ -44,7 +44,6 @@ MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 BUDGET = WindowOptions().snippets  # tokens, of parts of other files
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
-_STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 # What the user can do about a state that is an error.
 _ADVICE: dict[State, str] = {
     "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
@@ -127,7 +126,8 @@ class ServiceConnection:
             except (ServiceError, OSError):  # the client has told why, and tries again
                 continue
             self.follows_edits = status.follows_edits
-            self._now(News(_STATES[status.state], status.fraction, status.detail or status.model))
+            state: State = "loading" if status.state == "restarting" else status.state
+            self._now(News(state, status.fraction, status.detail or status.model))
             for document in self._session.documents.values():
                 self._read_folder(document)
             wanted = self._session.settings.model
@@ -370,7 +370,7 @@ class ClientWorkspaces:
 
     def close(self) -> None:
         """Stops the reading, without waiting for it."""
-        self._working.submit(self._close)
+        self._working.submit(lambda: [chooser.close() for chooser in self._choosers.values()])
         self._working.shutdown(wait=False)
 
     def _chooser(self, folder: str) -> "SnippetChooser":
@@ -380,7 +380,3 @@ class ClientWorkspaces:
             self._choosers[folder] = SnippetChooser(Path(folder))
             self._choosers[folder].start()
         return self._choosers[folder]
-
-    def _close(self) -> None:
-        for chooser in self._choosers.values():
-            chooser.close()

@@ -184,10 +184,6 @@ def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
     return told
 
 
-def did_show_edit(ls: Server, params: ItemParams) -> None:
-    """Takes notice of a next edit that the user sees; nothing depends on it."""
-
-
 def did_reject_edit(ls: Server, params: ItemParams) -> None:
     """Never offers a dismissed next edit again."""
     arguments = params.item.command.arguments if params.item.command is not None else None
@@ -233,7 +229,7 @@ FEATURES: dict[str, Callable[..., Any]] = {
     protocol.DID_FOCUS: did_focus,
     protocol.DID_FIND_SIGNATURES: did_find_signatures,
     protocol.INLINE_EDIT: inline_edit,
-    protocol.DID_SHOW_EDIT: did_show_edit,
+    protocol.DID_SHOW_EDIT: lambda ls, params: None,  # the user sees a next edit
     protocol.DID_REJECT_EDIT: did_reject_edit,
 }
 # Without options pygls does not advertise inline completion.

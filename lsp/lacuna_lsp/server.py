@@ -40,7 +40,6 @@ class LoadingProgress:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._bar: asyncio.Task[None] | None = None
-        self._outages = 0
         self._nothing = ""
         self._held = False
         self._end_of_snooze: asyncio.TimerHandle | None = None
@@ -53,8 +52,7 @@ class LoadingProgress:
             return
         self._hide()
         if news.state == "lost":
-            self._outages += 1
-            self._server.session.say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
+            self._server.say("The connection to the engine broke; it is tried again.")
         elif news.state in ("unreachable", "failed"):
             self._server.session.say_once(f"No engine: {news.message}")
 

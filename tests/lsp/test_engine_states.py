@@ -105,7 +105,7 @@ async def test_an_unreachable_engine_and_a_lost_one_are_each_reported_once_and_c
         assert (await editor.command("lacuna.status"))["state"] == "lost"
         assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "error")
         assert "`lacuna status`" in editor.statuses[-1].advice
-        assert editor.messages[1:] == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
+        assert editor.messages[1:] == ["Lacuna: The connection to the engine broke; it is tried again."]
         own_daemon.start(int(url.rpartition(":")[2]))
         await editor.ready()
         own_daemon.plan(fills=["back"])

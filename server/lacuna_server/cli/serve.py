@@ -3,7 +3,7 @@
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,9 +14,6 @@ from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError
 from lacuna_server.client.starting import log_path
 from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, token_in
-
-if TYPE_CHECKING:
-    from lacuna_server.wire.protocol import Status
 
 STOP_TIMEOUT_S = 30.0
 NOT_RUNNING = FAILED = 1
@@ -100,15 +97,10 @@ def status(json_output: JsonOption = False) -> None:
             output.print_json({"running": False})
         output.say("no service of this user is running; `lacuna setup` starts one, and so does an editor with Lacuna")
         raise typer.Exit(NOT_RUNNING)
-    import asyncio  # imported here, because `serve` listens before it loads these
+    from lacuna_server.client.blocking import connected  # imported here, because `serve` listens before it loads this
 
-    from lacuna_server.client.client import Client
-
-    async def asked() -> "Status":
-        async with await Client.connect(running, name="status", give_up_s=5.0) as client:
-            return await client.status()
-
-    now = asyncio.run(asked())
+    with connected(running) as engine:
+        now = engine.status()
     if json_output:
         output.print_json({"running": True, "pid": running.pid, "url": running.url, "status": now})
     else:

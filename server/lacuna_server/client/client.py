@@ -95,7 +95,8 @@ class Client:
         client.start()
         try:
             await client._connected.wait()
-            client._check()
+            if client._end is not None:
+                raise client._end
         except BaseException:
             await client.aclose()
             raise
@@ -192,13 +193,10 @@ class Client:
         """Report what the user did with the fill of request ``id``."""
         self._post(protocol.Feedback(id, kind, candidate, accepted_bytes))
 
-    def _check(self) -> None:
-        if self._end is not None:
-            raise self._end
-
     def _post(self, message: protocol.ClientMessage) -> None:
         """Send a message after all others; without a connection, drop it: ``greet`` sends what is needed."""
-        self._check()
+        if self._end is not None:
+            raise self._end
         if self._connected.is_set():
             if isinstance(message, Open) and not self.reads_workspaces:
                 message = msgspec.structs.replace(message, workspace="")

@@ -48,7 +48,8 @@ class Conversation:
         self._frames: asyncio.Queue[str | bytes] = asyncio.Queue()
         self._overflows = False
         self._fills: dict[str, Ticket] = {}  # those that have no answer yet
-        self._following = set[asyncio.Task[None]]()  # what sends the answers
+        self._tasks = asyncio.TaskGroup()
+        self._following = set[asyncio.Task[None]]()  # those that send the answers
         self._session = ""
         self._leaving: asyncio.Task[None] | None = None
         self._said_goodbye = False
@@ -57,26 +58,21 @@ class Conversation:
         """Talk until one side ends the connection; requests without an answer are then cancelled."""
         await self._websocket.accept(self._subprotocol)
         self._service.sessions.add(self)
-        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            async with self._tasks:
+                self._tasks.create_task(self._read())
+                self._tasks.create_task(self._write())
+        except* (WebSocketDisconnect, TimeoutError):
+            pass
         finally:
-            for task in tasks:
-                task.cancel()
-            ends = await asyncio.gather(*tasks, return_exceptions=True)
-            for ticket in list(self._fills.values()):
+            for ticket in self._fills.values():  # whose tasks had not begun
                 ticket.cancel()
-            for following in self._following:
-                following.cancel()
             if self._leaving is not None:
                 self._leaving.cancel()
             self.documents.close_all()
             self._unread.give_back()
             self._asked.give_back()
             self._service.sessions.discard(self)
-        for end in ends:
-            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | TimeoutError):
-                raise end
 
     def leave(self, reason: str) -> None:
         """Say goodbye and close, once the running requests have ended."""
@@ -111,6 +107,7 @@ class Conversation:
             self._unread.take(-min(len(frame), self._unread.held))
             await asyncio.sleep(0)  # lets asyncio notice a closed connection; it logs every write after that
         await self._websocket.close(NORMAL)
+        raise WebSocketDisconnect(NORMAL)
 
     # --- reading
 
@@ -209,7 +206,7 @@ class Conversation:
             self._asked.take(-num_bytes)
             raise
         self._fills[message.id] = ticket
-        following = asyncio.create_task(self._follow(message, ticket, num_bytes))
+        following = self._tasks.create_task(self._follow(message, ticket, num_bytes))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
 
@@ -226,6 +223,7 @@ class Conversation:
         except ServiceError as error:
             self._refuse(error, message)
         finally:
+            ticket.cancel()  # where the conversation ends before it
             self._asked.take(-min(num_bytes, self._asked.held))
             if self._fills.get(message.id) is ticket:
                 del self._fills[message.id]
