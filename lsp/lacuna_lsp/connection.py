@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from contextlib import ExitStack, aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -43,6 +43,7 @@ POLL_S, LONGEST_POLL_S = 0.05, 30.0
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 BUDGET = WindowOptions().snippets  # tokens, of parts of other files
 
+Locate = Callable[..., Awaitable[Address]]
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 # What the user can do about a state that is an error.
 _ADVICE: dict[State, str] = {
@@ -74,9 +75,7 @@ class ServiceConnection:
     ``tell`` is called at every change of state.
     """
 
-    def __init__(
-        self, locate: Callable[..., Awaitable[Address]], session: ClientSession, tell: Callable[[News], None]
-    ) -> None:
+    def __init__(self, locate: Locate, session: ClientSession, tell: Callable[[News], None]) -> None:
         self._locate = locate
         self._session = session
         self._tell = tell
@@ -337,6 +336,7 @@ class ClientWorkspaces:
 
     def __init__(self) -> None:
         self._choosers: dict[str, SnippetChooser] = {}
+        self._open = ExitStack()
         self._pieces = PieceCounter()
         self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
 
@@ -370,7 +370,7 @@ class ClientWorkspaces:
 
     def close(self) -> None:
         """Stops the reading, without waiting for it."""
-        self._working.submit(lambda: [chooser.close() for chooser in self._choosers.values()])
+        self._working.submit(self._open.close)
         self._working.shutdown(wait=False)
 
     def _chooser(self, folder: str) -> "SnippetChooser":
@@ -379,4 +379,5 @@ class ClientWorkspaces:
         if folder not in self._choosers:
             self._choosers[folder] = SnippetChooser(Path(folder))
             self._choosers[folder].start()
+            self._open.callback(self._choosers[folder].close)
         return self._choosers[folder]

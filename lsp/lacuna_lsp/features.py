@@ -178,8 +178,7 @@ def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
     """Returns the handler of a message about what the user has done with a suggestion."""
 
     def told(ls: Server, params: ItemParams) -> None:
-        taken = items.bytes_taken(params.item, params.accepted_length) if kind == "partly_accepted" else 0
-        ls.inline.feedback(kind, items.origin(params.item), taken)
+        ls.inline.feedback(kind, items.origin(params.item))
 
     return told
 

@@ -5,7 +5,7 @@ import functools
 import logging
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -18,18 +18,16 @@ from pygls.lsp.server import LanguageServer
 
 from lacuna_lsp.client.client_session import CancelledByUserError, ClientSession, code
 from lacuna_lsp.client.protocol import SESSION_METHODS, STATUS, Protocol, converter
-from lacuna_lsp.connection import News, ServiceConnection
+from lacuna_lsp.connection import Locate, News, ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.next_edits import NextEdits
 from lacuna_lsp.suggest.inline import Inline
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import Diagnostic, FillGaps, InfillResult, Region, Task
-from lacuna_server.client.client import Address
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Report = Callable[[str, float], None]
-TITLE = "Lacuna"
 AT_ONCE_S = 0.7  # an engine that starts faster shows no progress before it loads its model
 EVERY_NOTEBOOK = types.NotebookDocumentFilterWithNotebook(notebook="*")
 
@@ -67,7 +65,7 @@ class LoadingProgress:
         if engine.news.state == "starting":
             await asyncio.sleep(AT_ONCE_S)
         with suppress(CancelledByUserError):  # the loading goes on without the bar
-            async with working(self._server, TITLE, button=False) as report:
+            async with working(self._server, "Lacuna", button=False) as report:
                 await engine.becomes_ready(lambda news: report(news.message or "the engine starts", news.fraction))
 
     def answered(self, nothing: str) -> None:
@@ -113,7 +111,7 @@ class Server(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self, locate: Callable[..., Awaitable[Address]]) -> None:
+    def __init__(self, locate: Locate) -> None:
         super().__init__(
             "lacuna-lsp",
             version("lacuna-code"),

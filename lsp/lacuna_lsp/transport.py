@@ -20,14 +20,13 @@ from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
 from lacuna_lsp.commands import COMMANDS
+from lacuna_lsp.connection import Locate
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server
-from lacuna_server.client.client import Address
 from lacuna_server.wire.config import sent_token
 
 log = logging.getLogger(__name__)
 
-Locate = Callable[..., Awaitable[Address]]
 FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 

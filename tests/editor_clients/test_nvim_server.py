@@ -80,7 +80,7 @@ async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
         await nvim.keys("<Esc>")  # Neovim shows the message after insert mode
-        await nvim.wait("The connection to the engine broke; it is tried again (1).")
+        await nvim.wait("The connection to the engine broke; it is tried again.")
 
 
 async def test_a_command_right_after_the_start_waits_for_the_language_server(alone: Neovim) -> None:

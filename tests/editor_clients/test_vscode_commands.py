@@ -113,7 +113,7 @@ async def test_a_lost_engine_is_reported_and_reconnected(code: VSCode, own_daemo
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.shows_message("Lacuna: The connection to the engine broke; it is tried again (1).")
+    await code.shows_message("Lacuna: The connection to the engine broke; it is tried again.")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.boxes).to_have_count(0)

@@ -90,14 +90,12 @@ class SeenItem(OwnParams, frozen=True):
     """A suggestion or a next edit, which its command identifies."""
 
     command: types.Command | None = None
-    insert_text: str | types.StringValue = ""
 
 
 class ItemParams(OwnParams, frozen=True):
-    """What was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
+    """What was shown, accepted or rejected."""
 
     item: SeenItem
-    accepted_length: int = 0
 
 
 class FocusParams(OwnParams, frozen=True):

@@ -17,11 +17,11 @@ from lacuna_lsp.suggest import triggers
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.pace import PART, REFUSED, TAKEN, Calmness, Debounce, users_file
 from lacuna_lsp.suggest.suggestion import DocumentState, Suggestion, Texts, clean, distinct, is_blank
-from lacuna_lsp.suggest.triggers import AT_LEAST, Cursor
+from lacuna_lsp.suggest.triggers import AT_LEAST
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
-from lacuna_model.text.lines import LINE_END
+from lacuna_model.text.lines import LINE_END, first_of
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
 
 log = logging.getLogger(__name__)
@@ -204,7 +204,7 @@ class Inline:
             self._engine.feedback(refused[0].id, "rejected")
             self._answered(refused[0], REFUSED)
         before, after = _around(request)
-        wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
+        wanted = triggers.shape(before, after, settings.multiline, invoked=request.invoked)
         if wanted == "none":
             return Answer(why="the cursor is inside a word")
         self.counts["wanted"] += 1
@@ -277,9 +277,10 @@ class Inline:
         document, settings = request.document, self._session.settings
         if document.version != version:
             return  # it was edited before the fill began, and the request has ended
-        before, after = _around(request)
-        tail, at = Cursor.between(before, after).tail, request.replaced.start + len(request.replaced.text.encode())
-        region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
+        at = request.replaced.start + len(request.replaced.text.encode())
+        region = at_cursor(
+            at, first_of(_around(request)[1]), settings.max_tokens, settings.max_lines if multiline else 1
+        )
         deadline_ms = settings.deadline_ms
         due_ms = 0
         if deadline_ms and request.invoked:
@@ -291,7 +292,7 @@ class Inline:
         def keep(texts: Sequence[str], of: Snapshot | InfillResult, why: str = "") -> None:
             if not fill.is_kept:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
-            fill.keep(tuple(texts), why, next(iter(of.confidence), ()), next(iter(of.words), ()))
+            fill.keep(tuple(texts), why, of)
 
         def told(seen: Snapshot) -> None:
             text = next(iter(seen.written), "")
@@ -307,11 +308,7 @@ class Inline:
             document,
             [region],
             id=fill.id,
-            task=FillGaps(
-                candidates=settings.candidates if fill.several else 1,
-                open=True,
-                due_ms=due_ms,
-            ),
+            task=FillGaps(settings.candidates if fill.several else 1, open=True, due_ms=due_ms),
             options=DecodeOptions(deadline_ms=deadline_ms),
             snippets=self._session.above(document),
             signatures=signatures if abs(document.position(request.offset).line - line) <= TOLD_LINES else (),
@@ -343,12 +340,12 @@ class Inline:
             for index, text in chosen
         ]
 
-    def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
+    def feedback(self, kind: FeedbackKind, origin: Origin | None) -> None:
         """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again at its place."""
         if origin is None:
             return
         index = origin.candidate
-        self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
+        self._engine.feedback(origin.request, kind, candidate=index)
         for state in self._states.values():
             if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
                 if kind in ANSWERS and not suggestion.is_answered:
@@ -380,8 +377,7 @@ def _quoted(told: ToldSignature, path: str) -> Snippet:
 
 def _kind(document: ClientDocument, cursor: Edit) -> str:
     """What a person's answers to a suggestion are kept under: a language, and whether a line begins with it."""
-    line = document.before(cursor.start, AROUND).rpartition(b"\n")[2]
-    return f"{min(document.languages, default='')} {'in line' if line.strip() else 'line start'}"
+    return f"{min(document.languages)} {'in line' if document.head(cursor.start).strip() else 'line start'}"
 
 
 def _cursor(request: Request) -> Edit:

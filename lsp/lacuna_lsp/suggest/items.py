@@ -10,7 +10,7 @@ from lsprotocol import types
 from msgspec import Meta
 
 from lacuna_lsp.client import protocol
-from lacuna_lsp.document import ClientDocument, byte_column, to_utf8
+from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
 
@@ -61,12 +61,6 @@ def origin_of(arguments: Sequence[Any]) -> Origin | None:
         return msgspec.convert(arguments[0], Origin) if arguments else None
     except msgspec.ValidationError as error:
         raise RequestError(f"not an item of Lacuna: {error}") from None
-
-
-def bytes_taken(item: protocol.SeenItem, units: int) -> int:
-    """Returns the number of bytes in the first ``units`` UTF-16 units of an item's text."""
-    text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
-    return byte_column(to_utf8(text), units, "utf-16")
 
 
 def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:

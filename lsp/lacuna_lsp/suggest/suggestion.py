@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.suggest.triggers import sure_part
-from lacuna_model.core.params import Snippet
+from lacuna_model.core.params import InfillResult, Snapshot, Snippet
 from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import LINE_END
 from lacuna_server.wire.protocol import Edit
@@ -148,15 +148,11 @@ class Suggestion:
         self.written = text
         self._changed.set()
 
-    def keep(
-        self,
-        texts: tuple[str, ...],
-        why: str = "",
-        lines: tuple[float, ...] = (),
-        words: tuple[tuple[int, float], ...] = (),
-    ) -> None:
-        """Takes the texts to show, as far as they are written, and how likely the first one is right."""
-        self.texts, self.why, self.lines, self.words, self.is_kept = texts, why, lines, words, True
+    def keep(self, texts: tuple[str, ...], why: str = "", of: Snapshot | InfillResult | None = None) -> None:
+        """Takes the texts to show, as far as they are written; ``of`` says how likely the first one is right."""
+        self.texts, self.why, self.is_kept = texts, why, True
+        if of is not None:
+            self.lines, self.words = next(iter(of.confidence), ()), next(iter(of.words), ())
 
     @property
     def is_under_way(self) -> bool:

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, Self
+from typing import Literal
 
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.regions import one_line
@@ -30,36 +29,24 @@ MESSAGES = frozenset({"gitcommit", "git-commit", "git-rebase", "gitrebase", "hgc
 MOST_BYTES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """The text around a cursor: ``head`` and ``tail`` of its line, and the last line above that is not blank."""
-
-    head: str
-    tail: str
-    above: str
-
-    @classmethod
-    def between(cls, before: str, after: str) -> Self:
-        """Returns the cursor between two texts."""
-        *lines, head = LINE_END.split(before)
-        above = next((line for line in reversed(lines) if line.strip()), "")
-        return cls(head, first_of(after), above)
-
-
-def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:
-    """Returns the shape of the suggestion for a cursor.
+def shape(before: str, after: str, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:
+    """Returns the shape of the suggestion for a cursor between two texts.
 
     There is none inside a word and, unless ``invoked``, none before further text on the line or after a complete
     statement. A suggestion may have several lines on request or where a block has just been opened.
     """
-    if in_word(cursor.head[-1:]) and in_word(cursor.tail[:1]):
+    *lines, head = LINE_END.split(before)
+    tail = first_of(after)
+    if in_word(head[-1:]) and in_word(tail[:1]):
         return "none"
-    if not invoked and (not _CLOSERS.fullmatch(cursor.tail) or (_COMPLETE.search(cursor.head) and cursor.head.strip())):
+    if not invoked and (not _CLOSERS.fullmatch(tail) or (_COMPLETE.search(head) and head.strip())):
         return "none"
-    if multiline == "never" or one_line(cursor.tail):
+    if multiline == "never" or one_line(tail):
         return "line"
-    opened = OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
-    return "block" if multiline == "always" or invoked or opened else "line"
+    if multiline == "always" or invoked:
+        return "block"
+    above = next((line for line in reversed([*lines, head]) if line.strip()), "")
+    return "block" if OPENS_BLOCK.search(above) else "line"
 
 
 def sure_part(

@@ -189,9 +189,9 @@ class Client:
         self._statuses.append(answer)
         return await answer
 
-    def feedback(self, id: str, kind: protocol.FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
+    def feedback(self, id: str, kind: protocol.FeedbackKind, *, candidate: int = 0) -> None:
         """Report what the user did with the fill of request ``id``."""
-        self._post(protocol.Feedback(id, kind, candidate, accepted_bytes))
+        self._post(protocol.Feedback(id, kind, candidate))
 
     def _post(self, message: protocol.ClientMessage) -> None:
         """Send a message after all others; without a connection, drop it: ``greet`` sends what is needed."""

@@ -307,8 +307,13 @@ class Scheduler(Model):
                 if snapshot is not None and id in self._running:
                     self._running[id].tell(snapshot)
                 return
-            case frames.Done() | frames.Refused() | frames.Stopped():
-                self._finish(message)
+            case frames.Done() | frames.Refused() | frames.Stopped() if ticket := self._running.pop(message.id, None):
+                if isinstance(message, frames.Done):
+                    ticket.end(message.result)
+                elif isinstance(message, frames.Refused):
+                    ticket.end(ServiceError(message.code, message.message))
+                self._observe(ticket, ticket.report(message.busy_s, message.steps))
+                self._empty.set()
         self._dispatch()
 
     def crashed(self, detail: str, again: str) -> None:
@@ -381,16 +386,6 @@ class Scheduler(Model):
 
     def _expire(self, ticket: Ticket) -> None:
         self._drop(ticket, ticket.out_of_time("the deadline passed while the request waited in the queue"))
-
-    def _finish(self, message: frames.Done | frames.Refused | frames.Stopped) -> None:
-        if (ticket := self._running.pop(message.id, None)) is None:
-            return
-        if isinstance(message, frames.Done):
-            ticket.end(message.result)
-        elif isinstance(message, frames.Refused):
-            ticket.end(ServiceError(message.code, message.message))
-        self._observe(ticket, ticket.report(message.busy_s, message.steps))
-        self._empty.set()
 
     def _lose_running(self, why: ServiceError) -> None:
         lost, self._running = self._running, {}

@@ -11,7 +11,7 @@ import msgspec
 from tests.benchmarks.held_out.cases import code_lines, find_held_out, long_enough
 from tests.benchmarks.records import Records
 
-from lacuna_lsp.suggest.triggers import Cursor, shape
+from lacuna_lsp.suggest.triggers import shape
 from lacuna_model.commands import output
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from lacuna_model.core.regions import at_cursor
@@ -137,7 +137,7 @@ def requests(documents: Sequence[Document], rng: Random) -> Iterator[tuple[Place
         document = rng.choice(own[rng.choice(sorted(own))])
         for place in _stretch(document, rng):
             before, after = place.around(document.text)
-            wanted = shape(Cursor.between(before, after), "auto", invoked=False)
+            wanted = shape(before, after, "auto", invoked=False)
             if wanted != "none":
                 yield place, _request(place, before, after, MAX_LINES if wanted == "block" else 1)
 

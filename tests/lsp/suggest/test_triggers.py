@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_lsp.suggest.triggers import Cursor, Shape, shape, sure_part
+from lacuna_lsp.suggest.triggers import Shape, shape, sure_part
 
 TEXT = "total(first, second)\nreturn total"
 Words = tuple[tuple[int, float], ...]
@@ -26,16 +26,15 @@ Words = tuple[tuple[int, float], ...]
 def test_the_text_around_the_cursor_decides_the_shape(
     head: str, tail: str, above: str, automatic: Shape, invoked: Shape
 ) -> None:
-    cursor = Cursor(head, tail, above)
-    assert shape(cursor, "auto", invoked=False) == automatic
-    assert shape(cursor, "auto", invoked=True) == invoked
+    before, after = f"{above}\n\n{head}", f"{tail}\nmore"
+    assert shape(before, after, "auto", invoked=False) == automatic
+    assert shape(before, after, "auto", invoked=True) == invoked
 
 
 def test_the_multiline_setting_overrides_the_shape() -> None:
-    cursor = Cursor("x = ", "", "y = 1")
-    assert shape(cursor, "always", invoked=False) == "block"
-    assert shape(cursor, "never", invoked=True) == "line"
-    assert shape(Cursor("", "", "def f():"), "never", invoked=False) == "line"
+    assert shape("y = 1\nx = ", "", "always", invoked=False) == "block"
+    assert shape("y = 1\nx = ", "", "never", invoked=True) == "line"
+    assert shape("def f():\n", "", "never", invoked=False) == "line"
 
 
 @pytest.mark.parametrize(
