@@ -9,7 +9,7 @@ from functools import partial
 
 from lsprotocol import types
 
-from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import Offer, ShownOffer, near, offers
@@ -20,7 +20,7 @@ from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import TokenizedText
-from lacuna_server.wire.protocol import Edit
+from lacuna_server.wire.protocol import Edit, ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ class NextEdits:
         try:
             await asyncio.wait({task})
             return [] if task.cancelled() else [one for one in task.result() if one.probability >= SURE]
-        except UnfinishedError as error:
+        except ServiceError as error:
             log.info("no next edit: %s", error)
             return []
         finally:

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.client.client_session import UnfinishedError
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.odds import with_odds
@@ -181,10 +180,8 @@ async def near(
 ) -> list[Offer]:
     """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
 
-    Raises UnfinishedError where the model is not ready or does not answer in time.
+    Raises ServiceError where the model is not ready or does not answer in time.
     """
-    if engine.news.state != "ready":
-        raise UnfinishedError(f"the engine is not ready: {engine.news.state}")
     lines = lines_of(document.text.decode(), keepends=True)
     first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
     if not "".join(lines[first:last]).strip():
@@ -193,12 +190,9 @@ async def near(
     region = Region(starts[first], starts[last], max_tokens=MAX_TOKENS)
     task = FollowChanges((*past[-MAX_PAST:], around(document.path, change)))
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
-    try:
-        result = await engine.infill(document, [region], task=task, options=options)
-    except (ServiceError, OSError) as error:
-        raise UnfinishedError(f"the model writes no next edits: {error}") from None
+    result = await engine.infill(document, [region], task=task, options=options)
     if result.status == "deadline":
-        raise UnfinishedError(f"the model wrote no next edit within {PATIENCE_S:g} s")
+        raise ServiceError("overloaded", f"the model wrote no next edit within {PATIENCE_S:g} s")
     if result.status != "ok":
         return []
     log_probs = result.likelihoods[0]

@@ -3,8 +3,6 @@ from typing import Any
 
 import pytest
 
-from lacuna_lsp.client.client_session import UnfinishedError
-from lacuna_lsp.connection import News
 from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import ROWS, Offer, near, offers, probability
 from lacuna_model.core.params import FillStats, InfillResult, PastChange, Status
@@ -79,16 +77,12 @@ class Answers:
 
     fill: str = BELOW
     log_probs: tuple[float, ...] = (-0.1,) * (ROWS + 4)
-    news: News = field(default_factory=lambda: News("ready"))
     status: Status = "ok"
-    error: Exception | None = None
     follows_edits: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     async def infill(self, document: ClientDocument, regions: Any, **more: Any) -> InfillResult:
         self.asked.append({"region": regions[0], **more})
-        if self.error is not None:
-            raise self.error
         return InfillResult(self.status, (self.fill,), FillStats(), likelihoods=(self.log_probs,))
 
 
@@ -142,18 +136,9 @@ async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
     assert await written_near(Answers(inserted), (PastChange("a.py", "close()\nshow()", "show()"),)) == []
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        Answers("x\n", news=News("loading")),
-        Answers("x\n", status="deadline"),
-        Answers("x\n", error=ServiceError("bad_request", "the model has no token that separates files")),
-        Answers("x\n", error=OSError()),
-    ],
-)
-async def test_a_model_that_does_not_answer_is_told_from_one_that_changes_nothing(engine: Answers) -> None:
-    with pytest.raises(UnfinishedError):
-        await written_near(engine)
+async def test_a_model_that_does_not_answer_in_time_is_told_from_one_that_changes_nothing() -> None:
+    with pytest.raises(ServiceError, match="no next edit within"):
+        await written_near(Answers("x\n", status="deadline"))
 
 
 async def test_below_a_change_at_the_end_nothing_is_rewritten() -> None:

@@ -106,10 +106,6 @@ class CancelledByUserError(LacunaError):
     """The user cancelled the work from its progress bar."""
 
 
-class UnfinishedError(LacunaError):
-    """The engine ended a request before it was done, and has no text: asked again, it may have one."""
-
-
 def code(error: LacunaError) -> int:
     """Returns the LSP error code for an error."""
     match error:

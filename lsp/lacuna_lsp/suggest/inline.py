@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from lacuna_lsp.client.client_session import ClientSession, UnfinishedError
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument, without_common_start
@@ -185,9 +185,6 @@ class Inline:
             if error.code == "too_large":
                 self._session.say_once(f"no suggestions in {document.path}: {error}")
             return Answer(why="" if error.code == "loading" else str(error))
-        except UnfinishedError as error:
-            log.info("no suggestion: %s", error)
-            return Answer(why=str(error))
 
     async def _suggested(self, state: DocumentState, request: Request) -> Answer:
         settings = self._session.settings
@@ -272,7 +269,7 @@ class Inline:
     ) -> None:
         """Fills a place; keeps the first line as soon as it is written, and later the whole fill.
 
-        Raises UnfinishedError, and keeps nothing, where the fill ended before the model was done and has no text.
+        Raises ServiceError, and keeps nothing, where the fill ended before the model was done and has no text.
         """
         document, settings = request.document, self._session.settings
         if document.version != version:
@@ -321,7 +318,7 @@ class Inline:
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
             keep(texts, filled, "" if any(texts) else "the model writes nothing here")
         else:
-            raise UnfinishedError(_LATE.format(deadline_ms / 1e3))
+            raise ServiceError("overloaded", _LATE.format(deadline_ms / 1e3))
         self._hurries = filled.stats.unread > 0
 
     def _items(

@@ -173,7 +173,7 @@ class Suggestion:
     async def reaches(self, cursor: Edit) -> bool:
         """Waits until it has a text for a cursor; False once it cannot have one.
 
-        Raises the fill's ServiceError or UnfinishedError.
+        Raises the fill's ServiceError.
         """
         while not self.is_ready(cursor):
             if not self.serves(cursor):

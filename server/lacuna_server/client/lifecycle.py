@@ -64,26 +64,19 @@ class Running(Address, frozen=True, kw_only=True):
     pid: int
 
 
-class AlreadyRunningError(LifecycleError):
-    """This user already has a service; ``running`` is None while it has not announced its address yet."""
-
-    def __init__(self, running: Running | None) -> None:
-        where = f"at {running.url} (process {running.pid})" if running else "and is just starting"
-        super().__init__(f"a service of this user is running {where}")
-        self.running = running
-
-
 @contextmanager
 def only_service() -> Iterator[None]:
     """Be this user's only service until the block ends; what a killed one left is removed.
 
-    Raises AlreadyRunningError, and LifecycleError where the folder cannot be used.
+    Raises LifecycleError where there is one already, and where the folder cannot be used.
     """
     lock = _lock()
     try:
         lock.acquire(timeout=PATIENCE_S, poll_interval=LOOK_S / 4)
     except filelock.Timeout:
-        raise AlreadyRunningError(find()) from None
+        running = find()
+        where = f"at {running.url} (process {running.pid})" if running else "and is just starting"
+        raise LifecycleError(f"a service of this user is running {where}") from None
     except OSError as error:
         raise _unusable(error) from None
     try:

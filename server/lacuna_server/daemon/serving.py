@@ -41,8 +41,7 @@ def configured(
 def serve(config: ServerConfig) -> None:
     """Serve until a signal or idleness ends it.
 
-    Raises ConfigError, ModelNotFoundError, and LifecycleError (such as AlreadyRunningError) where the service cannot be
-    started.
+    Raises ConfigError, ModelNotFoundError, and LifecycleError where the service cannot be started.
     """
     if config.engine == ServerConfig().engine:
         models.require(config.model)
