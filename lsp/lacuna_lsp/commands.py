@@ -60,7 +60,7 @@ def _read(kind: type[Arguments], arguments: Sequence[Any]) -> Arguments:
 @command(items.ACCEPTED)
 async def accepted(ls: Server, *arguments: Any) -> None:
     """Reports an accepted suggestion to the engine; every item carries this command."""
-    ls.inline.feedback("accepted", items.origin_of(arguments))
+    ls.inline.feedback("accepted", items.origin(arguments))
 
 
 @command(offers.ACCEPTED)

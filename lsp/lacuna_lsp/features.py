@@ -178,16 +178,15 @@ def feedback(kind: FeedbackKind) -> Callable[[Server, ItemParams], None]:
     """Returns the handler of a message about what the user has done with a suggestion."""
 
     def told(ls: Server, params: ItemParams) -> None:
-        ls.inline.feedback(kind, items.origin(params.item))
+        ls.inline.feedback(kind, items.origin(params.item.arguments))
 
     return told
 
 
 def did_reject_edit(ls: Server, params: ItemParams) -> None:
     """Never offers a dismissed next edit again."""
-    arguments = params.item.command.arguments if params.item.command is not None else None
-    if arguments:
-        ls.next_edits.dismiss(str(arguments[0]))
+    for id in params.item.arguments:
+        ls.next_edits.dismiss(str(id))
 
 
 def did_find_signatures(ls: Server, params: SignaturesParams) -> None:

@@ -1,7 +1,7 @@
 """LSP messages that pygls lacks, and pygls behaviour that Lacuna replaces."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -87,9 +87,14 @@ class CursorParams(OwnParams, frozen=True):
 
 
 class SeenItem(OwnParams, frozen=True):
-    """A suggestion or a next edit, which its command identifies."""
+    """A suggestion or a next edit, which its command identifies, if the client has kept that."""
 
     command: types.Command | None = None
+
+    @property
+    def arguments(self) -> Sequence[Any]:
+        """The arguments of its command."""
+        return (self.command.arguments or ()) if self.command is not None else ()
 
 
 class ItemParams(OwnParams, frozen=True):

@@ -9,7 +9,6 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from lacuna_lsp.client import protocol
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
@@ -50,12 +49,7 @@ def completion(document: ClientDocument, items: Sequence[Item]) -> types.Complet
     return types.CompletionList(is_incomplete=True, items=[_completion(document, item) for item in items])
 
 
-def origin(item: protocol.SeenItem) -> Origin | None:
-    """Returns the fill that an item came from, or None if the client dropped the item's command."""
-    return origin_of(item.command.arguments or ()) if item.command is not None else None
-
-
-def origin_of(arguments: Sequence[Any]) -> Origin | None:
+def origin(arguments: Sequence[Any]) -> Origin | None:
     """Returns the fill in the arguments of an item's command, or None; raises RequestError for wrong arguments."""
     try:
         return msgspec.convert(arguments[0], Origin) if arguments else None

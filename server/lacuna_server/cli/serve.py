@@ -64,19 +64,9 @@ def serve(
     ] = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
-    flags: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "model": model,
-        "threads": threads,
-        "device": device,
-        "idle_exit_s": idle_exit,
-        "cert": cert,
-        "key": key,
-        "log_code": log_code,
-        "log_file": log_file,
-        "token": token_in(token_file) if token_file is not None else None,
-    }
+    flags: dict[str, Any] = {"host": host, "port": port, "model": model, "threads": threads, "device": device}
+    flags |= {"idle_exit_s": idle_exit, "cert": cert, "key": key, "log_code": log_code, "log_file": log_file}
+    flags["token"] = token_in(token_file) if token_file is not None else None
     from lacuna_server.daemon import serving
 
     settings = serving.configured({name: value for name, value in flags.items() if value is not None}, file)

@@ -29,8 +29,6 @@ WATCH_S = 1.0
 NO_MEMORY = "the model process ran out of memory"
 # Signals that end a process, also where memory runs out: of the system, and of libraries that cannot do without.
 SIGNALS = {-9: " (killed, as where memory runs out)", -6: " (aborted, as where memory runs out)"}
-WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
-
 GONE = "it was there before: put it back, and the next request tries again, or choose another model (lacuna setup)"
 
 
@@ -122,7 +120,8 @@ class OwnModel(Scheduler):
                 return self.failed(f"{last.message}; {GONE}" if self._was_ready else last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS:
-                advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
+                less = "; close other programs, or choose a smaller model (lacuna setup)"
+                advice = less if detail == NO_MEMORY else ""
                 tries = f"{failed_starts} times in a row"
                 return self.failed(f"{detail} while it loaded the model, {tries}{advice}")
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
