@@ -27,7 +27,6 @@ from lacuna_server.wire.config import sent_token
 
 log = logging.getLogger(__name__)
 
-FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
@@ -37,7 +36,7 @@ async def serve_stdio(locate: Locate, stdin: Any) -> int:
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
         await _converse(server, partial(run_async, reader=StdinAsyncReader(stdin, reading)))
-    return 0 if server.shut_down else FAILED
+    return 0 if server.shut_down else 1
 
 
 async def serve_unix(locate: Locate, path: Path) -> None:
