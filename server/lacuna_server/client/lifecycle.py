@@ -127,10 +127,14 @@ def is_asked_to_end() -> bool:
 
 
 def _is_held() -> bool:
-    """Return whether a service holds the lock."""
+    """Return whether a service holds the lock. If none does, and so none begins now, a file that was left is removed.
+
+    So the next service, once it holds the lock, finds no file that could be taken for its own.
+    """
     if not _IS_POSIX:
         try:
             with _lock().acquire(timeout=LOOK_S, poll_interval=LOOK_S / 4):
+                announcement().unlink(missing_ok=True)
                 return False
         except filelock.Timeout:
             return True
@@ -141,6 +145,7 @@ def _is_held() -> bool:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
+        announcement().unlink(missing_ok=True)
         return False
 
 
