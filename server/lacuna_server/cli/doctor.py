@@ -35,9 +35,13 @@ class ReaderInfo(NamedTuple):
 def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
     """What reads a model under the settings ``found``; raises LacunaError where libllama is needed and missing."""
     values = layers.effective(found)
-    backend, file = values["backend"].value, models.file(name)
-    other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
-    if models.folder(name) or backend == "own" or not (other or backend == "llama"):
+    backend, own = values["backend"].value, models.own(name)
+    if own is not None and own.is_dir():
+        backend = "own"
+    elif own is not None and backend == "auto":
+        other = importlib.import_module("lacuna_model.loading.weights").other_kind(own)
+        backend = "llama" if other else "own"
+    if backend != "llama":
         return ReaderInfo("own", values["device"].value or ("cuda" if machine.free_on_gpu() else "cpu"))
     library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
     return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
@@ -134,11 +138,10 @@ def model_files() -> Finding:
     """Check that the default model's weights are on this machine and intact."""
     chosen = layers.model(layers.read(Path()))
     try:
-        models.require(chosen.name)
+        path = models.weights(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
         return "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend
-    path = models.folder(chosen.name) or models.weights(chosen.name)
     return "ok", f"{chosen.name} ({chosen.why}): {path}, intact"
 
 

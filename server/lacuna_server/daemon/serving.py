@@ -45,7 +45,7 @@ def serve(config: ServerConfig) -> None:
     started.
     """
     if config.engine == ServerConfig().engine:
-        models.require(config.model)
+        models.weights(config.model)
     check_config(config)
     asked = list[str]()
 
