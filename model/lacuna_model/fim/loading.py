@@ -28,8 +28,8 @@ from lacuna_model.hub import machine, models
 from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
-from lacuna_model.loading.checkpoint import Checkpoint, Tensors
-from lacuna_model.loading.families import EditFormat, edit_format
+from lacuna_model.loading.checkpoint import Checkpoint
+from lacuna_model.loading.families import EditFormat, Weights, edit_format
 from lacuna_model.loading.prepared import (
     PREPARED_BYTES,
     PREPARED_KEPT,
@@ -38,7 +38,7 @@ from lacuna_model.loading.prepared import (
     read_prepared,
     write_prepared,
 )
-from lacuna_model.loading.weights import GgufFile, GgufTensors
+from lacuna_model.loading.weights import GgufFile
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import (
@@ -247,16 +247,14 @@ def _weights(
     return found
 
 
-def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
+def opened(path: Path, folder: Checkpoint | None) -> tuple[Weights, Preparation]:
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
-    weights: GgufTensors | Tensors
     if folder is not None:
+        weights: Weights = folder.state()
         about = Preparation(folder.config, folder.tokenizer.vocabulary)
-        weights = folder.state(torch.device("cpu"), torch.float32)
     else:
         file = GgufFile(path)
-        about = Preparation(file.config(), file.vocabulary())
-        weights = file.state()
+        weights, about = file.state(), Preparation(file.config(), file.vocabulary())
     if about.vocabulary.fim is None and (folder is None or folder.is_causal):
         raise WeightsError(NO_TOKENS.format(path))
     return weights, about

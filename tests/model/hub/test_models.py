@@ -11,7 +11,7 @@ import pytest
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.models import ModelInfo
-from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.loading.weights import GgufReader
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 16
 
