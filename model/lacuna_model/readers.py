@@ -178,9 +178,8 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     if isinstance(model, LoadedDiffusion):
         return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
-    own = model.transformer.masks if options.drafter and model.smaller is None else None
-    segments, most = known if options.prior else (), 0 if own is None else own.most
-    drafts = Drafts(layout, segments, model.costs, model.rates, model.tokenizer.special_ids, most)
+    most = model.most_masks if options.drafter and model.smaller is None else 0
+    drafts = Drafts(layout, known if options.prior else (), model.costs, model.rates, model.tokenizer.special_ids, most)
     helps = options.drafter and layout.header is None and model.smaller is not None
     smaller = DraftModel(model, cache, fill_opening(model.fim, layout)) if helps else None
     return FimReader(model, cache, drafts, layout, options, smaller)

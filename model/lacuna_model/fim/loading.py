@@ -97,7 +97,7 @@ class LoadedFim:
     @property
     def most_masks(self) -> int:
         """How many mask rows may follow a token."""
-        return 0 if self.transformer.masks is None else self.transformer.masks.most
+        return 0 if self.transformer.masks is None else len(self.transformer.masks)
 
     @property
     def rewrites(self) -> bool:

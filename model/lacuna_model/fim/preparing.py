@@ -12,8 +12,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from lacuna_kernels.native import WIDTH
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
-from lacuna_kernels.structures import WIDTH
 from lacuna_model.loading.families import Weights
 from lacuna_model.network.assembly import FUSED, State, fuse_layer, layer_of
 from lacuna_model.network.config import ModelConfig

@@ -50,7 +50,7 @@ def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     disable_progress_bars()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     hub, target = info.hub, folder / "hub"
-    url = huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision)
+    url = huggingface_hub.hf_hub_url(hub.repo, hub.filename)
     try:
         # Ask without retries first: the download itself would try an unreachable hub for half a minute.
         tag = huggingface_hub.get_hf_file_metadata(url).etag
@@ -58,9 +58,7 @@ def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
         if tag is not None and len(tag) == len(info.sha256) and tag != info.sha256:
             raise DownloadError(f"{hub.filename} is another file there, with sha256 {tag[:16]}...")
         with _watching(target, 0, info.size, progress):
-            return Path(
-                huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target)
-            )
+            return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, local_dir=target))
     except Exception as error:
         # The hub's client raises errors of its HTTP library, which differ between releases.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -244,7 +242,7 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
             failures.append(str(error))
     raise DownloadError(
         f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {info.filename} elsewhere, with "
-        f"hf download {info.hub.repo} {info.hub.filename}, and run: lacuna models pull --from FILE {info.name}"
+        f"{info.hub.command}, and run: lacuna models pull --from FILE {info.name}"
     )
 
 

@@ -40,11 +40,15 @@ class WheelSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """The same file on the Hugging Face hub, at a ``revision``."""
+    """A file of the Hugging Face hub."""
 
     repo: str
-    revision: str
     filename: str
+
+    @property
+    def command(self) -> str:
+        """What fetches it by hand."""
+        return f"hf download {self.repo} {self.filename} --local-dir FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def _qwen(size: str, *, parameters: int, num_bytes: int, sha256: str, wheels: tu
         size=num_bytes,
         sha256=sha256,
         wheels=wheels,
-        hub=HubSource(f"Qwen/Qwen2.5-Coder-{size}-Instruct-GGUF", "main", filename),
+        hub=HubSource(f"Qwen/Qwen2.5-Coder-{size}-Instruct-GGUF", filename),
     )
 
 
@@ -123,28 +127,11 @@ MODELS: tuple[ModelInfo, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EditModel:
-    """Weights on the hub that were made for next edits; the user fetches the file, since no checksum is known here."""
-
-    hub: HubSource
-    licence: str
-
-    @property
-    def command(self) -> str:
-        """What fetches the file."""
-        return f"hf download {self.hub.repo} {self.hub.filename} --local-dir FOLDER"
-
-    @property
-    def setting(self) -> str:
-        """The line of ``lacuna.toml`` that uses it."""
-        return f'model = "FOLDER/{self.hub.filename}"'
-
-
-# Zed publishes Zeta's weights (zed-industries/zeta-2.1, 8B) as safetensors; the GGUF file is a conversion of them.
+# Weights that were made for next edits, all Apache-2.0; the user fetches them, since no checksum is known here. Zed
+# publishes Zeta's (zed-industries/zeta-2.1, 8B) as safetensors; the GGUF file is a conversion of them.
 EDIT_MODELS = (
-    EditModel(HubSource("sweepai/sweep-next-edit-1.5B", "main", "sweep-next-edit-1.5b.q8_0.v2.gguf"), "Apache-2.0"),
-    EditModel(HubSource("mradermacher/zeta-2.1-GGUF", "main", "zeta-2.1.Q4_K_M.gguf"), "Apache-2.0"),
+    HubSource("sweepai/sweep-next-edit-1.5B", "sweep-next-edit-1.5b.q8_0.v2.gguf"),
+    HubSource("mradermacher/zeta-2.1-GGUF", "zeta-2.1.Q4_K_M.gguf"),
 )
 
 

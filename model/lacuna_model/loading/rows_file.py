@@ -17,13 +17,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.native import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
 from lacuna_model.network.assembly import FUSED, fused_shape, linear_from
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.linear import EDIT, INFILL, MASKS, MaskRows, Pair, quantize_rows
+from lacuna_model.network.linear import EDIT, INFILL, MASKS, Pair, quantize_rows
 from lacuna_model.network.transformer import Transformer
 
 # The kinds of rows that the engine asks for.
@@ -124,9 +124,7 @@ def read(path: Path, base: Transformer) -> Transformer:
         return Pair(*(linear_from(tensors, f"{name}.{part}", base.kernels) for part in ("low", "high")))
 
     layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(config.layers)]
-    if config.kind != MASKS:
-        return base.with_additions(config.kind, layers)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers))
+    return base.with_additions(config.kind, layers, tensors["masks"].float() if config.kind == MASKS else None)
 
 
 def _wider(name: str, tensor: Tensor, more: int) -> Tensor:

@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import gpu
-from lacuna_kernels.native import NativeKernels
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Layer, Linear, NativeLinear

@@ -7,7 +7,7 @@ product down; addition and norm. Where rows have additions, each product has one
 of several kinds are torch's products. Wide passes differ in attention and in the products, which are torch's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_kernels.native import AddedRows
-from lacuna_model.network.arena import Arena, PassPart, Rotation, SeenRows, in_order, of_mask
+from lacuna_model.network.arena import Arena, PassPart, SeenRows, in_order, of_mask
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Layer, Pair
 
@@ -125,7 +125,7 @@ class Spot:
     placed: Placed | None = None
     wide: PassPart | None = None
     folded: FoldedMask | None = None
-    rotation: Rotation | None = None
+    rotation: Callable[[Tensor], Tensor] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,24 +163,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskRows:
-    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name."""
-
-    embeddings: Tensor
-    layers: Sequence[Mapping[str, Pair]]
-
-    @property
-    def most(self) -> int:
-        """How many mask rows may follow a token."""
-        return len(self.embeddings)
-
-    def inputs(self, x: Tensor, ids: Tensor) -> Tensor:
-        """The inputs of rows ``ids`` [..., R], of which -j is mask row j; ``x`` [..., R, H] are those of tokens."""
-        own = self.embeddings[(-1 - ids).clamp(min=0)].to(x.dtype)
-        return torch.where(ids[..., None] < 0, own, x)
-
-
-@dataclass(frozen=True, slots=True)
 class WithAdditions:
     """A linear whose rows [B, R, in] have additions: those of each of the spans the one of its kind."""
 

@@ -52,7 +52,7 @@ def suited(found: Sequence[SettingsLayer]) -> Choice:
 def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
     if json_output:
-        edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
+        edits = [{"hub": one.repo, "licence": "Apache-2.0", "fetch": one.command} for one in models.EDIT_MODELS]
         described = [describe(info) for info in models.MODELS]
         output.print_json({"models": described, "for_next_edits": edits})
         return
@@ -69,8 +69,8 @@ def list_models(json_output: JsonOption = False) -> None:
     table.caption_justify = "left"
     output.print_table(table)
     for one in models.EDIT_MODELS:
-        about = f"For next edits near a change: {one.hub.repo} of the hub, licence {one.licence}"
-        output.print_exact(f"{about}\n  {one.command}\n  {one.setting}\n")
+        about = f"For next edits near a change: {one.repo} of the hub, licence Apache-2.0"
+        output.print_exact(f'{about}\n  {one.command}\n  model = "FOLDER/{one.filename}"\n')
 
 
 @app.command()
@@ -290,7 +290,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "path": str(models.location(info)),
         "default": chosen.why if info.name == chosen.name else "",
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
-        "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
+        "hub": f"{info.hub.repo}/{info.hub.filename}",
     }
 
 
