@@ -128,7 +128,7 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
         return reference.product(x, weight, scale)[None] if len(weight) > LARGEST else real(x, weight, scale)
 
     real = product.product
-    patch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    patch.setattr("lacuna_model.network.gpu_layers.LEAST_LENGTH", 64)
     patch.setattr(measuring, "USUAL_ROWS", measuring.PASS_ROWS)
     patch.setattr(product, "product", multiplied)
     patch.setattr(unmask, "unmask", reference.unmask)

@@ -28,7 +28,7 @@ from lacuna_model.core.params import (
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.network.graphs import cuda_graph
+from lacuna_model.network.gpu_layers import cuda_graph
 from lacuna_model.network.linear import MASKS, GpuLinear
 
 from . import tiny, tiny_masks

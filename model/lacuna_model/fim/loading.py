@@ -13,7 +13,7 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from lacuna_kernels import native
+from lacuna_kernels import attention_dtype, native
 from lacuna_kernels.compiling import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
@@ -43,7 +43,6 @@ from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import (
     HOST,
-    cache_dtype,
     check_eight_bit,
     choose_device,
     choose_threads,
@@ -203,8 +202,12 @@ def load_fim(
     transformer = build_transformer(config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
-    kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    kept = torch.int8 if eight_bit_keys else kept
+    if eight_bit_keys:
+        kept = torch.int8
+    elif transformer.is_native:
+        kept = torch.bfloat16
+    else:
+        kept = torch.float32 if precision == "float32" else attention_dtype(place)
     transformer = rows_file.with_shipped(name, transformer, drafts=drafts)
     return LoadedFim(name, config, tokenizer, transformer, prefixes, kept, path=path)
 

@@ -125,13 +125,9 @@ class LlamaConfig(ModelConfig, frozen=True):
 
 @dataclass(frozen=True)
 class LoadedLlama(LoadedFim):
-    """A model that libllama runs; all its documents share the ``cells`` of one context.
-
-    ``library`` is the file of the libllama that runs it.
-    """
+    """A model that libllama runs; all its documents share the ``cells`` of one context."""
 
     cells: Cells | None = None
-    library: Path | None = None
 
     def tracks(self, costs: PassCosts | None = None) -> TrackReader:
         """A reader of runs of tokens that has read none yet."""
@@ -179,7 +175,7 @@ def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
     network, prefixes = LlamaNetwork(config), PrefixTable(tokenizer)
-    return LoadedLlama(name, config, tokenizer, network, prefixes, path=path, cells=cells, library=found.path)
+    return LoadedLlama(name, config, tokenizer, network, prefixes, path=path, cells=cells)
 
 
 def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:

@@ -246,7 +246,7 @@ class Checkpoint:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, without normalizers and without recognition of special tokens in text."""
-        bpe, added = self._bpe()
+        bpe, added = self._bpe(), self._added
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         eos, size = self._value("eos_token_id", int | list[int], []), self.config.vocab_size
         ends = [*(added[name] for name in ENDS if name in added), *(eos if isinstance(eos, list) else [eos])]
@@ -284,8 +284,8 @@ class Checkpoint:
         begin = self._value("bos_token_id", int) if tokenizer_settings(self.folder).add_bos_token else None
         return [] if begin is None else [begin]
 
-    def _bpe(self) -> tuple[BpeTokenizer, dict[str, int]]:
-        """The splitter and merger of text, and the ids of the added tokens by name."""
+    def _bpe(self) -> BpeTokenizer:
+        """The splitter and merger of text."""
         whole, words, merges = (self.folder / name for name in (TOKENIZER, "vocab.json", "merges.txt"))
         if not (whole.is_file() or (words.is_file() and merges.is_file())):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
@@ -299,10 +299,9 @@ class Checkpoint:
                 bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
         except Exception as error:  # the library raises a bare Exception
             raise WeightsError(f"the tokenizer of {self.folder} is not readable ({error})") from error
-        if whole.is_file():
-            return bpe, added_tokens(self.folder)
-        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
-        return bpe, tokenizer_settings(self.folder).added
+        if not whole.is_file():
+            bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
+        return bpe
 
     @property
     def files(self) -> list[Path]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from lacuna_kernels.native import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
-from lacuna_model.network.assembly import FUSED, fused_shape, linear_from
+from lacuna_model.network.assembly import FUSED, check_shapes, fused_shape, linear_from
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.linear import EDIT, INFILL, MASKS, Pair, quantize_rows
@@ -102,13 +102,9 @@ def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor
     masks = {"masks": (config.slots - 1, config.hidden_size)} if config.slots > 1 else {}
     shapes: dict[str, tuple[int, ...]] = {**masks, **linears}
     shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
-    for name, shape in shapes.items():
-        if name not in tensors:
-            raise WeightsError(f"{path}: the rows cannot be read: it has no {name}")
-        if tuple(tensors[name].shape) != shape:
-            raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
-        if name in linears and tensors[name].dtype is not torch.int8:
-            raise WeightsError(f"{path}: the tensor {name} has {tensors[name].dtype}, not {torch.int8}")
+    check_shapes(path, tensors, shapes)
+    if wrong := [name for name in linears if tensors[name].dtype is not torch.int8]:
+        raise WeightsError(f"{path}: the tensor {wrong[0]} has {tensors[wrong[0]].dtype}, not {torch.int8}")
     return config, tensors
 
 

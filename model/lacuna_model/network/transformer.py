@@ -6,7 +6,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 
 import copy
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,8 +30,7 @@ from lacuna_model.network import gpu_layers, linear
 from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.gpu_layers import GpuLayers, additions
-from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, cuda_graph
+from lacuna_model.network.gpu_layers import ROWS, Capture, Digest, GpuLayers, Graphs, PassRead, additions, cuda_graph
 from lacuna_model.network.linear import Layer, LayerAdditions, Linear, NativeLinear, Pair, WithAdditions
 
 
@@ -97,34 +96,27 @@ class Network:
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class Transformer(Network):
     """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        layers: list[Layer],
-        embedding: Linear,
-        final_norm: Tensor,
-        head: Linear,
-        outputs: int,
-        rotations: Rotations,
-    ) -> None:
-        self.config = config
-        self.layers = layers
-        self.embed = embedding
-        self.final_norm = final_norm
-        self.head = head
-        self.outputs = outputs
-        self.rotations = rotations
-        self.device = final_norm.device
+    config: ModelConfig
+    layers: list[Layer]
+    embed: Linear
+    final_norm: Tensor
+    head: Linear
+    outputs: int
+    rotations: Rotations
+    added: Mapping[str, LayerAdditions] = field(default_factory=dict)
+    kernels: NativeKernels | None = None
+    _native: NativeLayers | None = None
+    _gpu: GpuLayers | None = None
+    _graphs: Graphs | None = None
+    _faster: "Callable[[Transformer], Transformer] | None" = None  # what gave it the kernels that it has
+
+    def __post_init__(self) -> None:
+        self.device = self.final_norm.device
         self.is_asynchronous = self.device != HOST
-        self.added: Mapping[str, LayerAdditions] = {}
-        self.kernels: NativeKernels | None = None
-        self._native: NativeLayers | None = None
-        self._gpu: GpuLayers | None = None
-        self._graphs: Graphs | None = None
-        self._faster: Callable[[Transformer], Transformer] | None = None  # what gave it the kernels that it has
 
     def read(
         self,

@@ -297,10 +297,10 @@ def describe(info: ModelInfo) -> dict[str, object]:
 def reader(name: str) -> str:
     """Return what reads a model, and on which device; or that libllama, which the settings name, cannot."""
     try:
-        found = reading(name, layers.read(Path()))
+        device, library = reading(name, layers.read(Path()))
     except LacunaError as error:
         return f"none: {error}"
-    return f"{found.reader}, {found.device}"
+    return f"{'own' if library is None else 'libllama'}, {device}"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ pytest.importorskip("triton")
 from lacuna_kernels import gpu
 from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.assembly import State, build_transformer, fuse
-from lacuna_model.network.graphs import cuda_graph
+from lacuna_model.network.gpu_layers import cuda_graph
 from lacuna_model.network.linear import MASKS, DenseLinear, GpuLinear
 from lacuna_model.network.transformer import Transformer
 
@@ -29,7 +29,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tensor counts as a tensor on a GPU, and keys have the order that they have there."""
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
     monkeypatch.setattr(sys.modules["lacuna_kernels.operations"], "_multiplies", lambda device, dtype: False)
-    monkeypatch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    monkeypatch.setattr("lacuna_model.network.gpu_layers.LEAST_LENGTH", 64)
 
 
 @pytest.fixture
