@@ -117,10 +117,7 @@ SIGNATURES = {
     "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p, c_int),
     "lacuna_lookup": (POINTER(Linear), c_void_p, c_int64, c_void_p),
     "lacuna_linear": (c_void_p, c_int64, POINTER(Linear), c_void_p, c_int),
-    "lacuna_layers": (
-        *(c_void_p, POINTER(Rows), POINTER(Layer), c_int64, POINTER(Part)),
-        *(c_int64, c_int),
-    ),
+    "lacuna_layers": (c_void_p, POINTER(Rows), POINTER(Layer), c_int64, POINTER(Part), c_int64, c_int),
 }
 
 

@@ -144,13 +144,9 @@ def _sizes(folder: Path) -> Iterator[int]:
                 yield os.stat(os.path.join(root, name)).st_size
 
 
-def silent(stage: str, done: int, total: int) -> None:
-    """The progress callback that shows nothing."""
-
-
 def pull(
     name: str,
-    progress: Progress = silent,
+    progress: Progress = lambda stage, done, total: None,
     *,
     force: bool = False,
     tried: Sequence[SourceName] = SOURCES,

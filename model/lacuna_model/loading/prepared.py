@@ -67,17 +67,15 @@ def _vocabulary(said: bytes) -> Vocabulary:
 def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
     """The prepared weights at ``path``, in the memory that holds it; None if it is missing, damaged or not trusted."""
     try:
-        return _read(path) if atomic.is_trusted(path) else None
+        if not atomic.is_trusted(path):
+            return None
+        with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
+            about = msgspec.json.decode(file.metadata()["about"], type=_Said)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        check_fused(tensors, about.config)
+        return tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary)))
     except (OSError, KeyError, TypeError, SafetensorError, msgspec.MsgspecError, WeightsError):
         return None
-
-
-def _read(path: Path) -> tuple[dict[str, Tensor], Preparation]:
-    with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
-        about = msgspec.json.decode(file.metadata()["about"], type=_Said)
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    check_fused(tensors, about.config)
-    return tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary)))
 
 
 def write_prepared(stream: BinaryIO, *, tensors: dict[str, Tensor], about: Preparation) -> None:

@@ -4,7 +4,7 @@ import math
 import mmap
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -261,13 +261,10 @@ class PassPart:
     moved: MovedKeys | None = None
     kinds: Sequence[str] = ()
 
-    def on(self, device: torch.device) -> "PassPart":
-        """The same with its mask on a device."""
-        return self if self.mask is None else replace(self, mask=self.mask.to(device))
-
     def shown(self, width: int, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns so many rows."""
         if not self.causal:
-            return mask_of(self.seen, width).to(device) if self.seen else self.mask
+            mask = mask_of(self.seen, width) if self.seen else self.mask
+            return None if mask is None else mask.to(device)
         columns = torch.arange(width, device=device)
         return columns <= columns[width - self.count :, None]

@@ -194,8 +194,10 @@ class GpuLayers:
             return linear.pieces(x)
         added = [(*self.added[index][kind][name], gate) for kind, gate in gates.items()]
         if list(gates) == [self.masks] and len(x) <= MAX_ROWS:
+            from lacuna_kernels.gpu.product import added_product
+
             ((_, addition, gate),) = added
-            return linear.added_pieces(x, addition, gate)
+            return added_product(x, linear.weight, linear.scale, addition, gate)
         pieces = linear.pieces(x)
         for pair, _, gate in added:
             pieces[0] += pair(x) * gate

@@ -78,12 +78,6 @@ class GpuLinear:
             return Addition(*quantize_rows(low.dense().float()), high.dense().bfloat16())
         return Addition(low.dense().to(self.weight.dtype), None, high.dense().to(self.weight.dtype))
 
-    def added_pieces(self, x: Tensor, addition: "Addition", gate: Tensor) -> Tensor:
-        """As :meth:`pieces` of at most ``MAX_ROWS`` rows, with an addition in rows whose ``gate`` [R, 1] is not 0."""
-        from lacuna_kernels.gpu.product import added_product
-
-        return added_product(x, self.weight, self.scale, addition, gate)
-
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out], in the precision of ``x``."""
         narrow = torch.bfloat16 if self.weight.dtype is torch.int8 else self.weight.dtype

@@ -136,7 +136,7 @@ class Transformer(Network):
             return self._graphs.read(ids, positions, parts, early, added, digest)
         x = self.embedded(torch.tensor([ids], device=self.device), masked)
         places = torch.tensor(positions, device=self.device)
-        return PassRead(self.hidden(x, places, [one.on(self.device) for one in parts], added)[0])
+        return PassRead(self.hidden(x, places, parts, added)[0])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
