@@ -135,17 +135,16 @@ def pull(
             info = models.find(likely)
             _announce(models.drafting(info.parameters) or info, False)
         with progress_bar() as report:
-            chosen = fetched(settings, report).name
-        output.print_exact(f"{models.weights(chosen)}\n")
-        return
-    info = models.find(name or suited(settings).name)
-    drafting = None if alone or file is not None else models.drafting(info.parameters)
-    if file is None:
-        _announce(info, force)
-    if drafting is not None:
-        _announce(drafting, False, f", which drafts for {info.name} (--alone leaves it out),")
-    with progress_bar() as report:
-        path = fetch(info, drafting, report, force=force, source=source, file=file)
+            path = models.weights(fetched(settings, report).name)
+    else:
+        info = models.find(name or suited(settings).name)
+        drafting = None if alone or file is not None else models.drafting(info.parameters)
+        if file is None:
+            _announce(info, force)
+        if drafting is not None:
+            _announce(drafting, False, f", which drafts for {info.name} (--alone leaves it out),")
+        with progress_bar() as report:
+            path = fetch(info, drafting, report, force=force, source=source, file=file)
     output.print_exact(f"{path}\n")
 
 
