@@ -12,7 +12,6 @@ import shutil
 import sys
 import tarfile
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 NOTES, SUMS = "NOTES.md", "SHA256SUMS"
@@ -50,16 +49,13 @@ def main(root: Path) -> None:
 
 def _version(root: Path) -> str:
     """The version that all parts name."""
-    named = dict(_named(root))
+    own: str = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    named = {"pyproject.toml": own}
+    for name in ("package.json", "package-lock.json"):
+        named[name] = json.loads((root / "editor-clients/vscode" / name).read_text(encoding="utf-8"))["version"]
     if len(set(named.values())) > 1:
         sys.exit(f"the versions differ: {', '.join(f'{place} has {version}' for place, version in named.items())}")
-    return next(iter(named.values()))
-
-
-def _named(root: Path) -> Iterator[tuple[str, str]]:
-    yield "pyproject.toml", tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    for name in ("package.json", "package-lock.json"):
-        yield name, json.loads((root / "editor-clients/vscode" / name).read_text(encoding="utf-8"))["version"]
+    return own
 
 
 def notes(changelog: str, version: str) -> str:

@@ -85,7 +85,7 @@ def test_files_that_the_architecture_names_exist() -> None:
 
 
 # The shapes of other services' requests have these services' names, the structs of C those of what they mirror.
-OWN_NAMES = ("server/lacuna_server/http/shapes", "kernels/lacuna_kernels/structures.py")
+OWN_NAMES = ("server/lacuna_server/http/shapes", "kernels/lacuna_kernels/native.py")
 
 
 def test_a_class_name_has_one_meaning() -> None:

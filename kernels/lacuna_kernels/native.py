@@ -1,5 +1,7 @@
 """8-bit and 4-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
 
+The library's structs, the signatures of its functions, and the checks of what is given to them, come first.
+
 The wheel of a platform has the library for all of them; elsewhere the system's C compiler builds it once, into the
 user's cache. Without a compiler or supported instructions, torch's own operators run.
 """
@@ -9,7 +11,7 @@ import ctypes
 import logging
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
-from ctypes import byref, pointer
+from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p, pointer
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -20,28 +22,117 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_kernels import structures
 from lacuna_kernels.compiling import INSTRUCTION_SETS, InstructionSet, compiled, opened
 from lacuna_kernels.operations import FoldedMask
-from lacuna_kernels.quantised import BLOCK, FourBitWeight
-from lacuna_kernels.structures import (
-    BLOCK_BYTES,
-    LINEARS,
-    SIGNATURES,
-    Arena,
-    Layer,
-    Linear,
-    Mask,
-    Pair,
-    Part,
-    Rows,
-    Span,
-)
+from lacuna_kernels.quantised import BLOCK, GROUP, FourBitWeight
 
 log = logging.getLogger(__name__)
 
 # So many layers take some milliseconds per call, between which other threads of the program may run.
 LAYERS_PER_CALL = 4
+
+
+# Widths of linears and of heads are multiples of it.
+WIDTH = 32
+# Bytes of a packed 4-bit weight for every ``BLOCK`` inputs of an output (``Block`` in ``csrc/linear.h``).
+BLOCK_BYTES = 152
+
+
+class Linear(Structure):
+    """A packed linear: ``width`` inputs, ``out`` outputs, the first ``small`` of them in 4 bit."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("blocks", "weight", "scale", "bias")),
+        *((name, c_int64) for name in ("width", "out", "small")),
+    )
+
+
+class Pair(Structure):
+    """An addition to a linear, or NULL twice."""
+
+    _fields_ = (("low", POINTER(Linear)), ("high", POINTER(Linear)))
+
+
+# The linears of a layer, in the order of the struct.
+LINEARS = ("qkv", "output", "gate_up", "down")
+
+
+class Layer(Structure):
+    """The parts of a layer."""
+
+    _fields_ = (
+        *(("attn_norm", c_void_p), ("mlp_norm", c_void_p)),
+        *((name, POINTER(Linear)) for name in LINEARS),
+        *(("added_" + name, POINTER(Pair)) for name in LINEARS),
+    )
+
+
+class Span(Structure):
+    """Rows of a pass that have the additions of one kind."""
+
+    _fields_ = tuple((name, c_int64) for name in ("first", "count", "kind"))
+
+
+class Rows(Structure):
+    """The rows of a pass, with ``turns`` angles each, and the ``spans`` of those with additions.
+
+    If ``kept_alone``, the last layer writes their keys and values, and does nothing else.
+    """
+
+    _fields_ = (
+        *((name, c_int64) for name in ("count", "turns", "heads", "groups", "width")),
+        *(("spans", POINTER(Span)), ("num_spans", c_int64)),
+        *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float), ("kept_alone", c_int)),
+    )
+
+
+class Arena(Structure):
+    """Keys and values of all layers, with strides in elements."""
+
+    _fields_ = (
+        *(("keys", c_void_p), ("values", c_void_p)),
+        *((name, c_int64) for name in ("key_layer", "key_group", "key_column")),
+        *((name, c_int64) for name in ("value_layer", "value_group", "value_row")),
+        ("tail", c_int64),
+    )
+
+
+class Mask(Structure):
+    """What is added to the scores of a part's rows, or NULL."""
+
+    _fields_ = (("added", c_void_p), ("start", c_int64))
+
+
+class Part(Structure):
+    """``count`` rows of a pass from row ``first``, which share an arena."""
+
+    _fields_ = (
+        *(("first", c_int64), ("count", c_int64), ("arena", Arena), ("mask", Mask)),
+        *(("runs", c_void_p), ("num_runs", c_int64)),
+    )
+
+
+SIGNATURES = {
+    "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p, c_int),
+    "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p, c_int),
+    "lacuna_lookup": (POINTER(Linear), c_void_p, c_int64, c_void_p),
+    "lacuna_linear": (c_void_p, c_int64, POINTER(Linear), c_void_p, c_int),
+    "lacuna_layers": (c_void_p, POINTER(Rows), POINTER(Layer), c_int64, POINTER(Part), c_int64, c_int),
+}
+
+
+def _require(holds: bool, what: str) -> None:
+    """Raise ValueError where a condition does not hold."""
+    if not holds:
+        raise ValueError(f"the kernels cannot read this: {what}")
+
+
+def _check_tensor(name: str, given: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    """A contiguous tensor on the CPU."""
+    fits = given.dtype is dtype and tuple(given.shape) == tuple(shape) and given.device.type == "cpu"
+    if not (fits and given.is_contiguous()):
+        found = f"{given.dtype} {list(given.shape)} on {given.device}"
+        raise ValueError(f"the kernels cannot read this: {name} is {found}, expected {dtype} {list(shape)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +193,8 @@ class NativeKernels:
         """The library's file."""
         return Path(self._library._name)
 
-    def pack(self, codes: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
-        """Pack ``codes`` int8 [out, in], both multiples of ``WIDTH``, with one scale per row [out], into a linear."""
-        return self.bind(self.packed(codes), scale, bias)
-
     def packed(self, codes: Tensor) -> Tensor:
-        """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
+        """Codes int8 [out, in], both multiples of ``WIDTH``, in the order of this machine's instructions, as uint8."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
         self.call("lacuna_pack", codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
@@ -123,8 +210,17 @@ class NativeKernels:
     def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
         """A linear: its first outputs from :meth:`packed_blocks`, if any, and the others from :meth:`packed`."""
         scale, bias = scale.float().contiguous(), bias if bias is None else bias.float().contiguous()
-        structures.linear(packed, scale, bias, blocks)
+        _require(packed.ndim == 2, f"codes of {packed.ndim} dimensions")
         (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
+        whole = large % WIDTH == small % WIDTH == 0 and width % (2 * GROUP if small else WIDTH) == 0
+        fits = whole and width > 0 and small + large > 0
+        _require(fits, f"a linear of {small} and {large} outputs and {width} inputs")
+        _check_tensor("the codes", packed, torch.uint8, packed.shape)
+        _check_tensor("the scale", scale, torch.float32, (large,))
+        if blocks is not None:
+            _check_tensor("the blocks", blocks, torch.uint8, (small, -(-width // BLOCK) * BLOCK_BYTES))
+        if bias is not None:
+            _check_tensor("the bias", bias, torch.float32, (small + large,))
         tensors = (blocks, packed, scale, bias)
         pointers = [None if part is None else part.data_ptr() for part in tensors]
         struct = Linear(*pointers, width, small + large, small)
@@ -133,7 +229,7 @@ class NativeKernels:
     def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
         """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""
         rows = x.contiguous().view(-1, x.shape[-1])
-        structures.tensor("the input", rows, torch.float32, (len(rows), linear.width))
+        _check_tensor("the input", rows, torch.float32, (len(rows), linear.width))
         y = torch.empty((len(rows), linear.out))
         self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
@@ -141,7 +237,7 @@ class NativeKernels:
     def lookup(self, ids: Tensor, linear: PackedLinear) -> Tensor:
         """The weight's rows for ``ids`` [...] -> [..., in]; raises IndexError where there is no such row."""
         wanted = ids.contiguous().view(-1)
-        structures.tensor("the ids", wanted, torch.int64, (len(wanted),))
+        _check_tensor("the ids", wanted, torch.int64, (len(wanted),))
         rows = torch.empty((len(wanted), linear.width))
         if self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr()):
             raise IndexError(f"an id is none of the {linear.out} rows of the weight")
@@ -191,7 +287,7 @@ class NativeLayers:
         self._shape = (heads, groups)
         self._eps = eps
         ranks = {low.out for kind in parts[0].added for low, _ in kind.values()}
-        structures.require(len(ranks) <= 1, f"additions of the ranks {ranks}")
+        _require(len(ranks) <= 1, f"additions of the ranks {ranks}")
         output = parts[0].linears["output"]
         self._hidden, self._width = output.out, output.width // heads
         self._structs = (Layer * len(parts))()
@@ -241,15 +337,15 @@ class NativeLayers:
     def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], added: Sequence[AddedRows]) -> None:
         """Raise ValueError for what the kernels would read or write beyond tensors."""
         rows, kinds = len(x), len(self._parts[0].added)
-        structures.tensor("the input", x, torch.float32, (rows, self._hidden))
+        _check_tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
-            structures.tensor(name, rotation, torch.float32, (len(cos), rows, self._width))
+            _check_tensor(name, rotation, torch.float32, (len(cos), rows, self._width))
         fits = all(span.first + span.rows <= rows and span.kind < kinds for span in added)
-        structures.require(fits, f"additions {added} to {rows} rows, with {kinds} kinds")
-        structures.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
+        _require(fits, f"additions {added} to {rows} rows, with {kinds} kinds")
+        _require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
         for one in kept:
             room = min(one.keys.shape[2], one.values.shape[2])
-            structures.require(0 <= one.tail <= room - one.count, f"{one.count} rows at {one.tail} of {room}")
+            _require(0 <= one.tail <= room - one.count, f"{one.count} rows at {one.tail} of {room}")
 
 
 def supported() -> list[InstructionSet]:

@@ -78,11 +78,11 @@ def load(model: str, **how: Unpack[ReadOptions]) -> Loaded:
     Raises ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the device is
     missing or cannot do what is asked, DeviceError.
     """
-    folder = models.folder(model)
-    if folder is not None and not Checkpoint(folder).is_causal:
+    place = models.weights(model)
+    if place.is_dir() and not Checkpoint(place).is_causal:
         _leave_keys(how, model)
-        return load_checkpoint(folder, threads=how.get("threads", 0), device=how.get("device", ""))
-    loaded = _loaded(folder or models.weights(model), model, how)
+        return load_checkpoint(place, threads=how.get("threads", 0), device=how.get("device", ""))
+    loaded = _loaded(place, model, how)
     return replace(loaded, smaller=_smaller(loaded, how))
 
 
@@ -122,11 +122,11 @@ def _smaller(loaded: LoadedFim, how: ReadOptions) -> LoadedFim | None:
     is_named = name != AUTO
     if not is_named:
         small = models.drafting(loaded.config.num_weights)
-        name = small.name if small is not None and models.state(small)[0] == "ready" else NONE
+        name = small.name if small is not None and models.state(small) == "ready" else NONE
     if name == NONE:
         return None
     try:
-        smaller = _loaded(models.folder(name) or models.weights(name), name, how, drafts=True)
+        smaller = _loaded(models.weights(name), name, how, drafts=True)
         if not can_draft(smaller, loaded):
             raise WeightsError(f"{name} has other tokens than {loaded.name}, so it cannot draft for it")
     except (WeightsError, MemoryError) as error:
@@ -140,10 +140,8 @@ def _smaller(loaded: LoadedFim, how: ReadOptions) -> LoadedFim | None:
 
 def load_tokenizer(name: str) -> Tokenizer:
     """Load only the tokenizer of a model: of the registry, of a GGUF file, or of the checkpoint in a folder."""
-    folder = models.folder(name)
-    if folder is not None:
-        return Checkpoint(folder).tokenizer
-    return Tokenizer(GgufFile(models.weights(name)).vocabulary())
+    place = models.weights(name)
+    return Checkpoint(place).tokenizer if place.is_dir() else Tokenizer(GgufFile(place).vocabulary())
 
 
 def load_checkpoint(folder: Path, *, threads: int = 0, precision: str = "", device: str = "") -> LoadedDiffusion:
@@ -180,9 +178,8 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     if isinstance(model, LoadedDiffusion):
         return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
-    own = model.transformer.masks if options.drafter and model.smaller is None else None
-    segments, most = known if options.prior else (), 0 if own is None else own.most
-    drafts = Drafts(layout, segments, model.costs, model.rates, model.tokenizer.special_ids, most)
+    most = model.most_masks if options.drafter and model.smaller is None else 0
+    drafts = Drafts(layout, known if options.prior else (), model.costs, model.rates, model.tokenizer.special_ids, most)
     helps = options.drafter and layout.header is None and model.smaller is not None
     smaller = DraftModel(model, cache, fill_opening(model.fim, layout)) if helps else None
     return FimReader(model, cache, drafts, layout, options, smaller)

@@ -9,7 +9,7 @@ lesser tier answers meanwhile, the better one need not read at once.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lacuna_model.core.context import Layout, WindowChooser, WindowOptions
 from lacuna_model.core.errors import RequestError
@@ -46,15 +46,15 @@ class DocumentSession:
 Lay = Callable[[DocumentSession, bool], Layout]
 
 
+@dataclass(eq=False)
 class DocumentSessions:
     """The sessions of the documents used last: as many as fit in ``budget`` bytes of keys and values, at least one."""
 
-    def __init__(self, model: Loaded, options: WindowOptions, budget: int) -> None:
-        self._model = model
-        self._options = options
-        self._budget = budget
-        self._sessions: OrderedDict[str, DocumentSession] = OrderedDict()
-        self._running: set[str] = set()
+    model: Loaded
+    options: WindowOptions
+    budget: int
+    _sessions: OrderedDict[str, DocumentSession] = field(default_factory=OrderedDict)
+    _running: set[str] = field(default_factory=set)
 
     def __contains__(self, key: str) -> bool:
         return key in self._sessions
@@ -74,7 +74,7 @@ class DocumentSessions:
         if key in self._running:
             raise RequestError("another fill of this document is under way")
         if key not in self._sessions:
-            self._sessions[key] = DocumentSession(new_cache(self._model), WindowChooser(self._options))
+            self._sessions[key] = DocumentSession(new_cache(self.model), WindowChooser(self.options))
         self._sessions.move_to_end(key)
         self._running.add(key)
         self._make_room()
@@ -87,7 +87,7 @@ class DocumentSessions:
     def _make_room(self) -> None:
         """Drop the least recently used idle documents until the budget holds."""
         for key in [*self._sessions][:-1]:
-            if self.num_bytes > self._budget and key not in self._running:
+            if self.num_bytes > self.budget and key not in self._running:
                 del self._sessions[key]
 
 

@@ -81,7 +81,7 @@ def masks(
     from lacuna_model.loading import rows_file
     from training.masks.training import NAME, train
 
-    path = models.folder(model) or models.weights(model)
+    path = models.weights(model)
     with output.counting("share of the time, in thousandths", 1000) as advance:
         train(
             path,
@@ -115,7 +115,7 @@ def rows(
     from lacuna_model.hub import models
     from training.rows.training import train
 
-    path = models.folder(model) or models.weights(model)
+    path = models.weights(model)
     with output.counting("share of the time, in thousandths", 1000) as advance:
         train(
             path,

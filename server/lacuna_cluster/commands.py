@@ -58,7 +58,7 @@ def serve(config: ServerConfig, address: str | None, file: Path | None, replicas
     if settings.service_config(first, first.engines[0]).engine == ServerConfig().engine and address is None:
         for engine in first.engines:
             for model in engine.models:
-                models.require(model)
+                models.weights(model)
     starting.run(args, config, address)
 
 

@@ -17,9 +17,8 @@ Question = TypeVar("Question")
 
 def subject(model: str) -> str:
     """The identity of a model for records: its name, and the checksum if its weights are one file."""
-    if models.folder(model) is not None:
-        return models.absolute(model)
-    return f"{model} {atomic.remembered(models.weights(model))}"
+    path = models.weights(model)
+    return models.absolute(model) if path.is_dir() else f"{model} {atomic.remembered(path)}"
 
 
 class Records(Generic[Line]):

@@ -71,7 +71,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
         loaded: Engine = request.getfixturevalue("small")
         return loaded
     try:
-        models.require(request.param)
+        models.weights(request.param)
     except LacunaError as error:
         pytest.skip(f"the example is not filled with {request.param}: {error}")
     return Engine.load(request.param)

@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument("--problems", type=Path, required=True, help="HumanEval-Infilling, .jsonl.gz")
     parser.add_argument("--aside", type=Path, required=True)
     chosen = parser.parse_args()
-    about, weights = plain_form(models.folder(MODEL) or models.weights(MODEL), drafts=True)
+    about, weights = plain_form(models.weights(MODEL), drafts=True)
     pack = from_bytes(pieces.joined(chosen.pieces))
     made = aside(pack, about.vocabulary, weights, load_problems(chosen.problems))
     write(chosen.aside, made)

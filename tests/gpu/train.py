@@ -130,7 +130,7 @@ def pack_here(chosen: argparse.Namespace) -> None:
     from training.masks.training import plain_form
 
     began = time.monotonic()
-    about, weights = plain_form(models.folder(chosen.model) or models.weights(chosen.model), drafts=True)
+    about, weights = plain_form(models.weights(chosen.model), drafts=True)
     taught = {name: Path(path) for name, _, path in (one.partition("=") for one in chosen.taught)}
     pack = packing.make(about, weights, chosen.corpus, tokens=chosen.tokens, taught=taught)
     blob = to_bytes(pack)

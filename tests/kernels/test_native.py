@@ -47,7 +47,7 @@ class Linear:
     def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int, size: float = 1.0) -> None:
         codes = whole_numbers(out, width, seed=seed)
         scale = torch.full((out,), size * width**-0.5 / 70)
-        self.packed: PackedLinear = kernels.pack(codes.to(torch.int8), scale, None)
+        self.packed: PackedLinear = kernels.bind(kernels.packed(codes.to(torch.int8)), scale, None)
         self.weight = codes * scale[:, None]
 
 
@@ -63,14 +63,16 @@ def test_a_linear_of_whole_numbers_is_exact(kernels: NativeKernels, rows: int, b
     x, codes = whole_numbers(rows, 96), whole_numbers(64, 96, seed=1)
     scale = 2.0 ** torch.arange(64).remainder(5)
     added = random(64, seed=2).round() if bias else None
-    got = kernels.linear(x.float(), kernels.pack(codes.to(torch.int8), scale, added))
+    got = kernels.linear(x.float(), kernels.bind(kernels.packed(codes.to(torch.int8)), scale, added))
     assert torch.equal(got, (x @ codes.T) * scale + (0 if added is None else added))
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, sign: int) -> None:
     x, codes = torch.full((3, 64), 127.0), torch.full((32, 64), sign * 127, dtype=torch.int8)
-    assert torch.equal(kernels.linear(x, kernels.pack(codes, torch.ones(32), None)), x @ codes.float().T)
+    assert torch.equal(
+        kernels.linear(x, kernels.bind(kernels.packed(codes), torch.ones(32), None)), x @ codes.float().T
+    )
 
 
 class Layers:
@@ -251,7 +253,7 @@ def compute():
     return kernels.linear(torch.ones(3, 96), linear)
 
 kernels = native.build(pathlib.Path(sys.argv[1]), 3)
-linear = kernels.pack(torch.ones((64, 96), dtype=torch.int8), torch.ones(64), None)
+linear = kernels.bind(kernels.packed(torch.ones((64, 96), dtype=torch.int8)), torch.ones(64), None)
 before = compute()
 if not (child := os.fork()):
     os._exit(0 if torch.equal(compute(), before) and torch.equal(compute(), before) else 1)

@@ -82,7 +82,7 @@ def both(
 def eight_bit(kernels: NativeKernels, out: int, width: int) -> PackedLinear:
     make = torch.Generator().manual_seed(0)
     codes = torch.randint(-127, 128, (out, width), generator=make, dtype=torch.int8)
-    return kernels.pack(codes, torch.rand(out, generator=make), torch.randn(out, generator=make))
+    return kernels.bind(kernels.packed(codes), torch.rand(out, generator=make), torch.randn(out, generator=make))
 
 
 def four_bit(kernels: NativeKernels, out: int, width: int) -> PackedLinear:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_model.loading.weights import LAYER_NAMES, OPTIONAL_NAMES
+from lacuna_model.loading.families import OPTIONAL
+from lacuna_model.loading.weights import NAMES
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokenizer import Vocabulary
 
@@ -99,8 +100,9 @@ def names(config: ModelConfig) -> Iterator[tuple[str, str]]:
     yield "embedding", "token_embd.weight"
     yield "final_norm", "output_norm.weight"
     for index in range(config.num_layers):
-        for ours, theirs in LAYER_NAMES.items():
-            yield f"layers.{index}.{ours}", f"blk.{index}.{theirs}.weight"
+        for ours, theirs in NAMES.layer.items():
+            if ours not in OPTIONAL:
+                yield f"layers.{index}.{ours}", f"blk.{index}.{theirs}.weight"
             if ours in ("q_proj", "k_proj", "v_proj"):
                 yield f"layers.{index}.{ours}.bias", f"blk.{index}.{theirs}.bias"
 
@@ -180,6 +182,6 @@ def tensors(
     heads = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if architecture == "llama" else {}
     for name, tensor in left.items():
         _, layer, part, *bias = name.split(".")
-        theirs = f"blk.{layer}.{(LAYER_NAMES | OPTIONAL_NAMES)[part]}.{'bias' if bias else 'weight'}"
+        theirs = f"blk.{layer}.{NAMES.layer[part]}.{'bias' if bias else 'weight'}"
         named[theirs] = interleaved(tensor, heads[part]) if part in heads else tensor
     return {name: tensor.to(torch.float32).contiguous() for name, tensor in named.items()}

@@ -55,8 +55,7 @@ def vocabulary() -> Vocabulary:
     for name, place in places.items():
         tokens[place] = name
     ids = frozenset(places.values())
-    end, of = places["<|im_end|>"], places["<|endoftext|>"]
-    return Vocabulary(tuple(tokens), tiny.VOCABULARY.merges, special_ids=ids, document_id=of, eog_id=end)
+    return Vocabulary(tuple(tokens), tiny.VOCABULARY.merges, special_ids=ids, eog_id=places["<|im_end|>"])
 
 
 def fields(words: Vocabulary) -> dict[str, object]:
@@ -64,7 +63,7 @@ def fields(words: Vocabulary) -> dict[str, object]:
     return {
         "tokenizer.chat_template": TEMPLATE,
         "tokenizer.ggml.eos_token_id": words.eog_id,
-        "tokenizer.ggml.bos_token_id": words.document_id,
+        "tokenizer.ggml.bos_token_id": FIRST_SPECIAL + SPECIALS["<|endoftext|>"],
     }
 
 
@@ -129,7 +128,7 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
         return reference.product(x, weight, scale)[None] if len(weight) > LARGEST else real(x, weight, scale)
 
     real = product.product
-    patch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    patch.setattr("lacuna_model.network.gpu_layers.LEAST_LENGTH", 64)
     patch.setattr(measuring, "USUAL_ROWS", measuring.PASS_ROWS)
     patch.setattr(product, "product", multiplied)
     patch.setattr(unmask, "unmask", reference.unmask)

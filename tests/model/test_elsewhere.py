@@ -28,8 +28,8 @@ from lacuna_model.core.params import (
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.network.graphs import cuda_graph
-from lacuna_model.network.linear import GpuLinear
+from lacuna_model.network.gpu_layers import cuda_graph
+from lacuna_model.network.linear import MASKS, GpuLinear
 
 from . import tiny, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere
@@ -47,7 +47,7 @@ OPTIONS = [
 def with_own_masks(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0) -> LoadedFim:
     """The tiny model with mask rows."""
     loaded = model(device, dtype, seed=seed)
-    network = loaded.transformer.with_masks(tiny_masks.rows(tiny_fim.CONFIG, device=device))
+    network = loaded.layers.with_additions(MASKS, *tiny_masks.rows(tiny_fim.CONFIG, device=device))
     return replace_with(loaded, transformer=network)
 
 

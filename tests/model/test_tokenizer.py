@@ -57,8 +57,7 @@ def common(gguf: GgufFile) -> Vocabulary:
     merges = real.merges[:COMMON]
     tokens = (*real.tokens[:256], *map("".join, merges), *(real.tokens[id] for id in sorted(real.special_ids)))
     special_ids = range(len(tokens) - len(real.special_ids), len(tokens))
-    document_id, eog_id = (tokens.index(real.tokens[id]) for id in (real.document_id, real.eog_id))
-    return Vocabulary(tokens, merges, frozenset(special_ids), document_id, eog_id)
+    return Vocabulary(tokens, merges, frozenset(special_ids), tokens.index(real.tokens[real.eog_id]))
 
 
 @pytest.fixture(scope="module", params={patterns: name for name, patterns in SPLITS.items()}.values())

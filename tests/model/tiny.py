@@ -56,7 +56,7 @@ def vocabulary() -> Vocabulary:
             if "".join(merge) not in tokens:
                 merges.append(merge)
                 tokens.append("".join(merge))
-    return Vocabulary(tuple(tokens), tuple(merges), special_ids=frozenset({0, 1, 2}), document_id=0, eog_id=2)
+    return Vocabulary(tuple(tokens), tuple(merges), special_ids=frozenset({0, 1, 2}), eog_id=2)
 
 
 VOCABULARY = vocabulary()

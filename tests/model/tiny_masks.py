@@ -12,9 +12,10 @@ from lacuna_model.loading import rows_file
 from lacuna_model.loading.rows_file import RowsConfig
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import MASKS, DenseLinear, MaskRows, Pair
+from lacuna_model.network.linear import MASKS, DenseLinear, LayerAdditions, Pair
 
 SLOTS = 5
+Additions = tuple[LayerAdditions, Tensor]
 
 
 def tensors(model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS) -> dict[str, Tensor]:
@@ -24,19 +25,19 @@ def tensors(model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS
     return {name: torch.randn(shape, generator=drawn) * shape[1] ** -0.5 for name, shape in shapes.items()}
 
 
-def rows(model: ModelConfig, rank: int = 4, seed: int = 0, device: torch.device | str = "cpu") -> MaskRows:
-    """The same as mask rows in float32."""
+def rows(model: ModelConfig, rank: int = 4, seed: int = 0, device: torch.device | str = "cpu") -> Additions:
+    """The same as additions and inputs of mask rows in float32."""
     return of(model, {name: tensor.to(device) for name, tensor in tensors(model, rank, seed).items()})
 
 
-def of(model: ModelConfig, found: dict[str, Tensor]) -> MaskRows:
-    """Mask rows of tensors in float32."""
+def of(model: ModelConfig, found: dict[str, Tensor]) -> Additions:
+    """Additions and inputs of tensors in float32."""
 
     def pair(name: str) -> Pair:
         return Pair(DenseLinear(found[name + ".low"]), DenseLinear(found[name + ".high"]))
 
     layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(model.num_layers)]
-    return MaskRows(found["masks"], layers)
+    return layers, found["masks"]
 
 
 def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS, kind: str = MASKS) -> Path:
@@ -51,4 +52,4 @@ def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: i
 
 def masked(model: LoadedFim, seed: int = 0) -> LoadedFim:
     """A model with random mask rows."""
-    return replace(model, transformer=model.transformer.with_masks(rows(tiny_fim.CONFIG, seed=seed)))
+    return replace(model, transformer=model.layers.with_additions(MASKS, *rows(tiny_fim.CONFIG, seed=seed)))

@@ -8,6 +8,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_kernels.quantised import quantized
 from lacuna_model.network.assembly import fuse
+from lacuna_model.network.linear import MASKS
 from training.base import Base, PlainOrder, Rows, unpacked
 
 MODEL = tiny_fim.loaded()
@@ -24,7 +25,7 @@ def test_real_rows_are_those_of_the_engine() -> None:
 def test_masks_are_those_of_the_engine() -> None:
     found = tiny_masks.tensors(MODEL.config)
     masks = tiny_masks.of(MODEL.config, found)
-    reader = dataclasses.replace(MODEL, transformer=MODEL.layers.with_masks(masks)).tracks()
+    reader = dataclasses.replace(MODEL, transformer=MODEL.layers.with_additions(MASKS, *masks)).tracks()
     text, behind = reader.new(), reader.new()
     text.become(IDS[0].tolist(), 0)
     behind.become([-1, -2, -3], IDS.shape[1])

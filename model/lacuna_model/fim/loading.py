@@ -13,7 +13,7 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from lacuna_kernels import native
+from lacuna_kernels import attention_dtype, native
 from lacuna_kernels.compiling import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
@@ -28,8 +28,8 @@ from lacuna_model.hub import machine, models
 from lacuna_model.hub.atomic import keep
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
-from lacuna_model.loading.checkpoint import Checkpoint, Tensors
-from lacuna_model.loading.families import EditFormat, edit_format
+from lacuna_model.loading.checkpoint import Checkpoint
+from lacuna_model.loading.families import EditFormat, Weights, edit_format
 from lacuna_model.loading.prepared import (
     PREPARED_BYTES,
     PREPARED_KEPT,
@@ -38,12 +38,11 @@ from lacuna_model.loading.prepared import (
     read_prepared,
     write_prepared,
 )
-from lacuna_model.loading.weights import GgufFile, GgufTensors
+from lacuna_model.loading.weights import GgufFile
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import (
     HOST,
-    cache_dtype,
     check_eight_bit,
     choose_device,
     choose_threads,
@@ -97,7 +96,7 @@ class LoadedFim:
     @property
     def most_masks(self) -> int:
         """How many mask rows may follow a token."""
-        return 0 if self.transformer.masks is None else self.transformer.masks.most
+        return 0 if self.transformer.masks is None else len(self.transformer.masks)
 
     @property
     def rewrites(self) -> bool:
@@ -203,8 +202,12 @@ def load_fim(
     transformer = build_transformer(config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
-    kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    kept = torch.int8 if eight_bit_keys else kept
+    if eight_bit_keys:
+        kept = torch.int8
+    elif transformer.is_native:
+        kept = torch.bfloat16
+    else:
+        kept = torch.float32 if precision == "float32" else attention_dtype(place)
     transformer = rows_file.with_shipped(name, transformer, drafts=drafts)
     return LoadedFim(name, config, tokenizer, transformer, prefixes, kept, path=path)
 
@@ -247,16 +250,14 @@ def _weights(
     return found
 
 
-def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
+def opened(path: Path, folder: Checkpoint | None) -> tuple[Weights, Preparation]:
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
-    weights: GgufTensors | Tensors
     if folder is not None:
+        weights: Weights = folder.state()
         about = Preparation(folder.config, folder.tokenizer.vocabulary)
-        weights = folder.state(torch.device("cpu"), torch.float32)
     else:
         file = GgufFile(path)
-        about = Preparation(file.config(), file.vocabulary())
-        weights = file.state()
+        weights, about = file.state(), Preparation(file.config(), file.vocabulary())
     if about.vocabulary.fim is None and (folder is None or folder.is_causal):
         raise WeightsError(NO_TOKENS.format(path))
     return weights, about

@@ -54,7 +54,7 @@ class MaskedPasses:
     @property
     def slots(self) -> int:
         """How many slots a pass drafts for a fill, at most."""
-        return 1 if self.transformer.masks is None else 1 + self.transformer.masks.most
+        return 1 if self.transformer.masks is None else 1 + len(self.transformer.masks)
 
     @property
     def is_awaited(self) -> bool:

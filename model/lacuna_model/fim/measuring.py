@@ -7,7 +7,6 @@ folder, and put right by fills. A fill that is slow beside other programs change
 import os
 import time
 from importlib import resources
-from pathlib import Path
 
 import msgspec
 import torch
@@ -19,7 +18,7 @@ from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
 from lacuna_model.fim.track import EndRule, Track
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
-from lacuna_model.hub.atomic import keep, replacing
+from lacuna_model.hub.atomic import keep
 from lacuna_model.hub.machine import num_processors
 from lacuna_model.hub.models import LARGE_WEIGHTS, speed_file
 from lacuna_model.network.devices import HOST
@@ -105,12 +104,8 @@ def is_busy() -> bool:
 def learn(ms: float, num_weights: int) -> None:
     """Keep what a model of so many weights took for a line; its passes cost as much more as it has more weights."""
     file = speed_file()
-
-    def write(path: Path) -> None:
-        with replacing(path) as stream:
-            stream.write(msgspec.json.encode({"line_ms": round(ms * LARGE_WEIGHTS / num_weights, 1)}))
-
-    keep(file, file.name, write)
+    line = msgspec.json.encode({"line_ms": round(ms * LARGE_WEIGHTS / num_weights, 1)})
+    keep(file, file.name, lambda stream: stream.write(line))
 
 
 def correct(ms: float, num_weights: int) -> None:

@@ -27,7 +27,7 @@ from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.graphs import PassRead
+from lacuna_model.network.gpu_layers import PassRead
 from lacuna_model.network.transformer import Network
 
 # The part of a pass's time that tells whether the host was late for its outputs, or had to wait for them.

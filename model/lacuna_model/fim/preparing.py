@@ -12,10 +12,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from lacuna_kernels.native import WIDTH
 from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
-from lacuna_kernels.structures import WIDTH
-from lacuna_model.loading.checkpoint import Tensors
-from lacuna_model.loading.weights import GgufTensors
+from lacuna_model.loading.families import Weights
 from lacuna_model.network.assembly import FUSED, State, fuse_layer, layer_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
@@ -23,10 +22,6 @@ from lacuna_model.network.linear import quantize_rows
 # The tokens of code are nearly all among the first of the vocabulary, which has frequent ones first: of those that the
 # 1.5B writes in held-out files, 97 %. A multiple of ``WIDTH``.
 FREQUENT_TOKENS = 49_152
-
-
-# A model's tensors by our names, each read in float32 on access; those of a folder are none in 4 bit.
-Weights = GgufTensors | Tensors
 
 
 class Packing(Protocol):

@@ -19,7 +19,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
 from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, PassPart, SeenRows
-from lacuna_model.network.graphs import Digest, PassRead
+from lacuna_model.network.gpu_layers import Digest, PassRead
 from lacuna_model.network.transformer import Network, Transformer
 
 T = TypeVar("T")

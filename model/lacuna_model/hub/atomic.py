@@ -202,20 +202,22 @@ def _note(file: Path) -> Path:
 def keep(
     file: Path,
     alike: str,
-    write: Callable[[Path], None],
+    write: Callable[[BinaryIO], object],
     *,
+    private: bool = False,
     most: int = MAX_KEPT,
     most_bytes: int = 0,
     max_age_s: float = math.inf,
 ) -> None:
-    """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
+    """Make ``file`` with ``write``, as :func:`replacing` does, after creating its folder.
 
     Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept, and those before
     them that fit into ``most_bytes`` with all that are later; none that was last used more than ``max_age_s`` ago.
     """
     try:
         make_private(file.parent)
-        write(file)
+        with replacing(file, private=private) as stream:
+            write(stream)
     except OSError as error:
         _say(file.parent, error.strerror or str(error))
         return

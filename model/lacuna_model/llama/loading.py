@@ -19,7 +19,7 @@ from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
 from lacuna_model.llama.library import Device, Library, library, rehearse
 from lacuna_model.llama.tracks import Cells, LlamaNetwork, LlamaTracks
-from lacuna_model.loading.gguf_reader import GgufReader, read_vocabulary, vocabulary_of
+from lacuna_model.loading.weights import GgufReader
 from lacuna_model.network.config import HOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
@@ -36,8 +36,7 @@ class LlamaTokenizer(Tokenizer):
 
     def __init__(self, library: Library, vocab: int, vocabulary: Vocabulary) -> None:
         self._library, self._vocab = library, vocab
-        self.document_id, self.eog_id = vocabulary.document_id, vocabulary.eog_id
-        self.special_ids, self.fim = vocabulary.special_ids, vocabulary.fim
+        self.eog_id, self.special_ids, self.fim = vocabulary.eog_id, vocabulary.special_ids, vocabulary.fim
         self.vocab_size = len(vocabulary.tokens)
         self.vocabulary = vocabulary
         self._bytes = [b"" if i in self.special_ids else self._piece(i) for i in range(self.vocab_size)]
@@ -95,14 +94,14 @@ class LlamaTokenizer(Tokenizer):
 def tokenizer_of(file: GgufReader, library: Library, vocab: int) -> Tokenizer:
     """The tokenizer of an opened model: ours where it knows the kind, or libllama's."""
     try:
-        return Tokenizer(read_vocabulary(file))
+        return Tokenizer(file.vocabulary())
     except OtherKindError:
         tokens = file.texts("tokenizer.ggml.tokens")
         if len(tokens) != library("vocab_n_tokens", vocab):
             raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again") from None
         special = {i for i in range(len(tokens)) if library("vocab_get_attr", vocab, i) & _NO_TEXT}
         pre = str(file.optional("tokenizer.ggml.pre") or file.optional("tokenizer.ggml.model"))
-        return LlamaTokenizer(library, vocab, vocabulary_of(file, tokens, special, pre))
+        return LlamaTokenizer(library, vocab, file.vocabulary_of(tokens, special, pre))
 
 
 log = logging.getLogger(__name__)
@@ -126,13 +125,9 @@ class LlamaConfig(ModelConfig, frozen=True):
 
 @dataclass(frozen=True)
 class LoadedLlama(LoadedFim):
-    """A model that libllama runs; all its documents share the ``cells`` of one context.
-
-    ``library`` is the file of the libllama that runs it.
-    """
+    """A model that libllama runs; all its documents share the ``cells`` of one context."""
 
     cells: Cells | None = None
-    library: Path | None = None
 
     def tracks(self, costs: PassCosts | None = None) -> TrackReader:
         """A reader of runs of tokens that has read none yet."""
@@ -180,7 +175,7 @@ def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
     network, prefixes = LlamaNetwork(config), PrefixTable(tokenizer)
-    return LoadedLlama(name, config, tokenizer, network, prefixes, path=path, cells=cells, library=found.path)
+    return LoadedLlama(name, config, tokenizer, network, prefixes, path=path, cells=cells)
 
 
 def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:
@@ -203,22 +198,19 @@ def _refuse_other_memory(found: Library, model: int, path: Path) -> None:
 
 def _config(found: Library, model: int, path: Path, vocab_size: int) -> LlamaConfig:
     heads, hidden = found("model_n_head", model), found("model_n_embd", model)
-    shared = found("model_n_head_kv", model) or heads
-    try:
-        return LlamaConfig(
-            num_layers=found("model_n_layer", model),
-            hidden_size=hidden,
-            intermediate_size=hidden,
-            num_heads=heads,
-            num_kv_heads=shared,
-            head_dim=max(hidden // heads // 2 * 2, 2),
-            vocab_size=vocab_size,
-            rope_theta=1.0,
-            max_positions=min(found("model_n_ctx_train", model), HOST_POSITIONS),
-            weights=found("model_n_params", model),
-        )
-    except (ValueError, ZeroDivisionError) as error:
-        raise WeightsError(f"{path} has a shape that is not supported: {error}") from error
+    return LlamaConfig.of(
+        path,
+        num_layers=found("model_n_layer", model),
+        hidden_size=hidden,
+        intermediate_size=hidden,
+        num_heads=heads,
+        num_kv_heads=found("model_n_head_kv", model) or heads,
+        head_dim=max(hidden // max(heads, 1) // 2 * 2, 2),
+        vocab_size=vocab_size,
+        rope_theta=1.0,
+        max_positions=min(found("model_n_ctx_train", model), HOST_POSITIONS),
+        weights=found("model_n_params", model),
+    )
 
 
 def _closed(found: Library, context: int, model: int) -> None:

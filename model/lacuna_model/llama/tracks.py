@@ -29,7 +29,7 @@ from lacuna_model.llama import library as api
 from lacuna_model.llama.library import Batch, Library
 from lacuna_model.network.arena import PassPart
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.graphs import Digest, PassRead
+from lacuna_model.network.gpu_layers import Digest, PassRead
 from lacuna_model.network.transformer import Network
 
 # The library's limit.
@@ -92,21 +92,12 @@ class Cells:
     def give(self, sequences: Iterable[int]) -> None:
         """Free sequences with their cells."""
         for sequence in sequences:
-            self._library("memory_seq_rm", self._memory, sequence, -1, -1)
+            self.memory("seq_rm", sequence, -1, -1)
             self._free.append(sequence)
 
-    def remove(self, sequence: int, first: int, end: int) -> bool:
-        """Remove positions from a sequence; returns False where the model's memory cannot."""
-        return bool(self._library("memory_seq_rm", self._memory, sequence, first, end))
-
-    def share(self, source: int, target: int, first: int, end: int) -> None:
-        """Put the cells of a sequence at some positions into another one, too."""
-        if end > first:
-            self._library("memory_seq_cp", self._memory, source, target, first, end)
-
-    def shift(self, sequence: int, by: int) -> None:
-        """Move all cells of a sequence, which no other one has, to other positions."""
-        self._library("memory_seq_add", self._memory, sequence, -1, -1, by)
+    def memory(self, name: str, *arguments: int) -> bool:
+        """Call a function of the library's memory: ``seq_rm``, ``seq_cp``, ``seq_add``; returns whether it could."""
+        return bool(self._library(f"memory_{name}", self._memory, *arguments))
 
     def read(self, stretches: Sequence["Stretch"], last: set[Track], states: Tensor) -> None:
         """Read stretches that do not depend on each other, and keep them; the logits of ``last`` tracks go to states.
@@ -119,11 +110,12 @@ class Cells:
                 own.append(self.take())
                 for track in one.before:
                     if track in one.reader.kept:
-                        self.share(one.reader.kept[track].sequence, own[-1], 0, one.first)
+                        self.memory("seq_cp", one.reader.kept[track].sequence, own[-1], 0, one.first)
             self._decode(stretches, own, last, states)
             for sequence, one in zip(own, stretches, strict=True):
                 for track, run in one.runs:
-                    self.share(sequence, one.reader.keep(track, run), track.start + run[0], track.start + run[-1] + 1)
+                    first, end = track.start + run[0], track.start + run[-1] + 1
+                    self.memory("seq_cp", sequence, one.reader.keep(track, run), first, end)
         finally:
             self.give(own)
 
@@ -339,7 +331,7 @@ class LlamaTracks(TrackReader):
         if not self.cells.can_shift:
             self._forget(track)
             return
-        self.cells.shift(kept.sequence, by)
+        self.cells.memory("seq_add", kept.sequence, -1, -1, by)
         kept.positions = {number: position + by for number, position in kept.positions.items()}
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -361,7 +353,7 @@ class LlamaTracks(TrackReader):
             return
         gone = kept.positions.keys() - track.used.tolist()
         for run in _runs(sorted(kept.positions.pop(number) for number in gone)) if gone else ():
-            if not self.cells.remove(kept.sequence, run[0], run[-1] + 1):
+            if not self.cells.memory("seq_rm", kept.sequence, run[0], run[-1] + 1):
                 self._forget(track)
                 return
         if not kept.positions:

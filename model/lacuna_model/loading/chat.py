@@ -10,7 +10,7 @@ from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChatMessage
 from lacuna_model.loading.chat_rendering import COSTLY, Rendered, Task, render
 from lacuna_model.loading.checkpoint import added_tokens, tokenizer_settings
-from lacuna_model.loading.gguf_reader import CHAT_TEMPLATE, GgufReader
+from lacuna_model.loading.weights import CHAT_TEMPLATE, GgufReader
 from lacuna_model.tokenizer import Tokenizer
 
 # Stands for a message while the template is rendered, so that no message is taken for special tokens.

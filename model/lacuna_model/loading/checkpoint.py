@@ -1,12 +1,10 @@
 """Reads a folder with safetensors: its config, tokenizer and weights."""
 
-from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import torch
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer as BpeTokenizer
 from tokenizers import models
@@ -14,10 +12,17 @@ from torch import Tensor
 
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
 from lacuna_model.loading import families
-from lacuna_model.loading.families import Diffusion, Family
-from lacuna_model.loading.gguf_reader import ENDS, find_fim_tokens
-from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
-from lacuna_model.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
+from lacuna_model.loading.families import Diffusion, Family, Names, Weights
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
+from lacuna_model.tokenizer import (
+    ENDS,
+    QWEN_SPLITS,
+    Tokenizer,
+    Vocabulary,
+    byte_alphabet,
+    find_fim_tokens,
+    pre_tokenizer,
+)
 
 TOKENIZER = "tokenizer.json"
 TOKENIZER_SETTINGS = "tokenizer_config.json"
@@ -199,18 +204,13 @@ class Checkpoint:
     @cached_property
     def config(self) -> ModelConfig:
         """The transformer's shape."""
-        try:
-            return self._shape()
-        except ValueError as error:
-            raise WeightsError(f"{self.folder} has a shape that is not supported: {error}") from error
-
-    def _shape(self) -> ModelConfig:
         heads, hidden = self._number("num_attention_heads"), self._number("hidden_size")
         rope = self._value("rope_parameters", dict[str, Any], {})
         scaling = self._value("rope_scaling", dict[str, Any], rope)
         if scaling.get("rope_type", scaling.get("type", "default")) != "default":
             raise WeightsError(f"{self.folder} scales its rotary positions, which is not supported")
-        return ModelConfig(
+        return ModelConfig.of(
+            self.folder,
             num_layers=self._number("num_hidden_layers"),
             hidden_size=hidden,
             intermediate_size=self._number("intermediate_size"),
@@ -246,7 +246,7 @@ class Checkpoint:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, without normalizers and without recognition of special tokens in text."""
-        bpe, added = self._bpe()
+        bpe, added = self._bpe(), self._added
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         eos, size = self._value("eos_token_id", int | list[int], []), self.config.vocab_size
         ends = [*(added[name] for name in ENDS if name in added), *(eos if isinstance(eos, list) else [eos])]
@@ -273,7 +273,6 @@ class Checkpoint:
             tokens=tuple(plain.get(i, "") for i in range(size)),
             merges=(),
             special_ids=frozenset(range(size)) - plain.keys(),
-            document_id=ends[0],
             eog_id=ends[0],
             fim=fim,
         )
@@ -285,8 +284,8 @@ class Checkpoint:
         begin = self._value("bos_token_id", int) if tokenizer_settings(self.folder).add_bos_token else None
         return [] if begin is None else [begin]
 
-    def _bpe(self) -> tuple[BpeTokenizer, dict[str, int]]:
-        """The splitter and merger of text, and the ids of the added tokens by name."""
+    def _bpe(self) -> BpeTokenizer:
+        """The splitter and merger of text."""
         whole, words, merges = (self.folder / name for name in (TOKENIZER, "vocab.json", "merges.txt"))
         if not (whole.is_file() or (words.is_file() and merges.is_file())):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
@@ -300,72 +299,40 @@ class Checkpoint:
                 bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
         except Exception as error:  # the library raises a bare Exception
             raise WeightsError(f"the tokenizer of {self.folder} is not readable ({error})") from error
-        if whole.is_file():
-            return bpe, added_tokens(self.folder)
-        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
-        return bpe, tokenizer_settings(self.folder).added
+        if not whole.is_file():
+            bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
+        return bpe
 
     @property
     def files(self) -> list[Path]:
         """The files that the model is read from."""
         return sorted(self.folder.glob("*.safetensors")) + sorted(self.folder.glob("*.json"))
 
-    def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":
+    def state(self) -> "Tensors":
         """All weights under our names, each read on access."""
-        names = {ours: f"{theirs}.weight" for ours, theirs in self._names.outside.items()}
-        if self.config.tie_embeddings:
-            del names["head"]
-        found = Tensors(self.folder, device, dtype)
-        for i in range(self.config.num_layers):
-            for ours, theirs in self._names.layer.items():
-                for suffix in ("weight", "bias"):
-                    name = f"{self._names.prefix}.{i}.{theirs}.{suffix}"
-                    if name in found.files:
-                        names[f"layers.{i}.{ours}{'.bias' if suffix == 'bias' else ''}"] = name
-                    elif suffix == "weight" and ours not in ("q_norm", "k_norm"):
-                        raise WeightsError(f"{self.folder} lacks the tensor {name}")
-        if missing := [name for name in names.values() if name not in found.files]:
-            raise WeightsError(f"{self.folder} lacks the tensor {missing[0]}")
-        check_shapes(self.folder, self.config, names, found.shapes)
-        found.names = names
-        return found
+        return Tensors(self.folder, self.config, self._names)
 
 
-class Tensors(Mapping[str, Tensor]):
-    """The tensors of a folder's safetensors files by the ``names`` given to them, read one by one.
+class Tensors(Weights):
+    """The tensors of a folder's safetensors files."""
 
-    Two copies of a model that fills half of a GPU would not fit, so each is read on access.
-    """
-
-    def __init__(self, folder: Path, device: torch.device, dtype: torch.dtype) -> None:
-        self.names: Mapping[str, str] = {}
-        self.files: dict[str, Path] = {}
-        self.shapes: dict[str, list[int]] = {}
-        self._device, self._dtype = device, dtype
+    def __init__(self, folder: Path, config: ModelConfig, names: Names) -> None:
+        self._files: dict[str, Path] = {}
+        shapes: dict[str, list[int]] = {}
         for path in sorted(folder.glob("*.safetensors")):
             try:
                 with safe_open(path, framework="pt") as file:
-                    self.files |= dict.fromkeys(file.keys(), path)
-                    self.shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+                    self._files |= dict.fromkeys(file.keys(), path)
+                    shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
             except OSError as error:
                 raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
             except SafetensorError as error:
                 raise WeightsError(f"{path} is damaged ({error}); fetch it again") from error
-        if not self.files:
+        if not shapes:
             raise ModelNotFoundError(f"{folder} holds no weights: there is no .safetensors file")
+        super().__init__(names.tensors(folder, config, shapes))
 
     def __getitem__(self, name: str) -> Tensor:
-        path = self.files[self.names[name]]
-        with safe_open(path, framework="pt", device=str(self._device)) as file:
+        with safe_open(self._files[self.names[name]], framework="pt") as file:
             tensor: Tensor = file.get_tensor(self.names[name])
-        # norms are reduced in float32, and are small
-        return tensor.to(torch.float32 if "norm" in name else self._dtype)
-
-    def four_bit(self, name: str) -> None:
-        """None: such files hold no 4-bit weights."""
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
+        return tensor.float()

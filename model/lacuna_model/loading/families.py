@@ -1,13 +1,18 @@
-"""The families of checkpoints, and the models that rewrite lines for next edits."""
+"""What files call their tensors, the families of checkpoints, and the models that rewrite lines for next edits."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from torch import Tensor
+
+from lacuna_kernels.quantised import FourBitWeight
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.network.config import ModelConfig, shape_of
 
 # The prompt in which a model rewrites lines because of the last changes.
 EditFormat = Literal["sweep", "zeta"]
@@ -59,18 +64,61 @@ LLADA_KEYS = {
     "max_position_embeddings": "max_sequence_length",
     "tie_word_embeddings": "weight_tying",
 }
+# Parts that only some models have, beside biases of projections.
+OPTIONAL = ("q_norm", "k_norm")
 # CAL's length bias (arXiv 2602.00476, appendix A): what the first step's confidence is at a length, whatever the text.
 LENGTH_BIAS = (1.00, 1.77, 0.56, 0.06, 0.24)
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that a kind of checkpoint gives its tensors and the keys of its config.json."""
+    """The names that a kind of file gives its tensors and the keys of its config.json."""
 
     prefix: str = "model.layers"
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outside: Mapping[str, str] = field(default_factory=lambda: OUTSIDE)
     keys: Mapping[str, str] = field(default_factory=dict)
+
+    def tensors(self, where: Path, config: ModelConfig, shapes: Mapping[str, Sequence[int]]) -> dict[str, str]:
+        """The names by ours of the tensors in ``where``, which has tensors of these ``shapes``.
+
+        Raises WeightsError for one that is missing, or of another shape than the ``config`` says.
+        """
+        names = {ours: f"{theirs}.weight" for ours, theirs in self.outside.items()}
+        if config.tie_embeddings:
+            del names["head"]
+        for i in range(config.num_layers):
+            for ours, theirs in self.layer.items():
+                own, name = f"layers.{i}.{ours}", f"{self.prefix}.{i}.{theirs}"
+                if ours not in OPTIONAL or f"{name}.weight" in shapes:
+                    names[own] = f"{name}.weight"
+                if "proj" in ours and f"{name}.bias" in shapes:
+                    names[f"{own}.bias"] = f"{name}.bias"
+        for ours, theirs in names.items():
+            if theirs not in shapes:
+                raise WeightsError(f"{where} lacks the tensor {theirs}; fetch it again")
+            if (found := list(shapes[theirs])) != (expected := shape_of(ours, config)):
+                raise WeightsError(f"{where}: the tensor {theirs} has shape {found}, expected {expected}")
+        return names
+
+
+class Weights(Mapping[str, Tensor]):
+    """The tensors of a file or folder under our names, each read in float32 on access; ``names`` are theirs by ours.
+
+    Two copies of a model that fills half of a GPU would not fit.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def four_bit(self, name: str) -> FourBitWeight | None:
+        """The weight as it is stored, where that is 4 bit with groups of 32; else None."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 class Diffusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import torch
@@ -67,21 +67,19 @@ def _vocabulary(said: bytes) -> Vocabulary:
 def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
     """The prepared weights at ``path``, in the memory that holds it; None if it is missing, damaged or not trusted."""
     try:
-        return _read(path) if atomic.is_trusted(path) else None
+        if not atomic.is_trusted(path):
+            return None
+        with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
+            about = msgspec.json.decode(file.metadata()["about"], type=_Said)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        check_fused(tensors, about.config)
+        return tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary)))
     except (OSError, KeyError, TypeError, SafetensorError, msgspec.MsgspecError, WeightsError):
         return None
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], Preparation]:
-    with safe_open(path, framework="pt") as file:  # tensors are mapped, and outlive it
-        about = msgspec.json.decode(file.metadata()["about"], type=_Said)
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    check_fused(tensors, about.config)
-    return tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary)))
-
-
-def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
-    """Write the prepared form; the file appears complete or not at all. Raises OSError."""
+def write_prepared(stream: BinaryIO, *, tensors: dict[str, Tensor], about: Preparation) -> None:
+    """Write the prepared form. Raises OSError."""
     # Those that fill whole lines of the cache come first, so that all of them begin with one.
     ordered = sorted(tensors, key=lambda name: tensors[name].nbytes % CACHE_LINE != 0)
     header: dict[str, Any] = {"__metadata__": {"about": msgspec.json.encode(about).decode()}}
@@ -91,7 +89,6 @@ def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation
         header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": (begin, end)}
     said = msgspec.json.encode(header)
     said += b" " * (-(8 + len(said)) % CACHE_LINE)
-    with atomic.replacing(path) as stream:
-        stream.write(len(said).to_bytes(8, "little") + said)
-        for name in ordered:
-            stream.write(tensors[name].contiguous().view(-1).view(torch.uint8).numpy().data)
+    stream.write(len(said).to_bytes(8, "little") + said)
+    for name in ordered:
+        stream.write(tensors[name].contiguous().view(-1).view(torch.uint8).numpy().data)

@@ -17,13 +17,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.native import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
-from lacuna_model.network.assembly import FUSED, fused_shape, linear_from
+from lacuna_model.network.assembly import FUSED, check_shapes, fused_shape, linear_from
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.linear import EDIT, INFILL, MASKS, MaskRows, Pair, quantize_rows
+from lacuna_model.network.linear import EDIT, INFILL, MASKS, Pair, quantize_rows
 from lacuna_model.network.transformer import Transformer
 
 # The kinds of rows that the engine asks for.
@@ -102,13 +102,9 @@ def stored(path: Path, model: ModelConfig) -> tuple[RowsConfig, dict[str, Tensor
     masks = {"masks": (config.slots - 1, config.hidden_size)} if config.slots > 1 else {}
     shapes: dict[str, tuple[int, ...]] = {**masks, **linears}
     shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
-    for name, shape in shapes.items():
-        if name not in tensors:
-            raise WeightsError(f"{path}: the rows cannot be read: it has no {name}")
-        if tuple(tensors[name].shape) != shape:
-            raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
-        if name in linears and tensors[name].dtype is not torch.int8:
-            raise WeightsError(f"{path}: the tensor {name} has {tensors[name].dtype}, not {torch.int8}")
+    check_shapes(path, tensors, shapes)
+    if wrong := [name for name in linears if tensors[name].dtype is not torch.int8]:
+        raise WeightsError(f"{path}: the tensor {wrong[0]} has {tensors[wrong[0]].dtype}, not {torch.int8}")
     return config, tensors
 
 
@@ -124,9 +120,7 @@ def read(path: Path, base: Transformer) -> Transformer:
         return Pair(*(linear_from(tensors, f"{name}.{part}", base.kernels) for part in ("low", "high")))
 
     layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(config.layers)]
-    if config.kind != MASKS:
-        return base.with_additions(config.kind, layers)
-    return base.with_masks(MaskRows(tensors["masks"].float(), layers))
+    return base.with_additions(config.kind, layers, tensors["masks"].float() if config.kind == MASKS else None)
 
 
 def _wider(name: str, tensor: Tensor, more: int) -> Tensor:

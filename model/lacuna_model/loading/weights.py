@@ -1,38 +1,198 @@
-"""The weights of a GGUF file."""
+"""A GGUF file: its metadata, its vocabulary with the tokens that fill in the middle, its shape and its weights."""
 
-from collections.abc import Iterator, Mapping
+import math
+import struct
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 import gguf
+import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_kernels.quantised import FourBitWeight
+from lacuna_kernels.quantised import BLOCK, FourBitWeight
 from lacuna_model.core.errors import OtherKindError, WeightsError
-from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit, read_vocabulary
-from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
-from lacuna_model.tokenizer import Vocabulary
+from lacuna_model.loading.families import Names, Weights
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
+from lacuna_model.tokenizer import ENDS, SPLITS, FimTokens, Vocabulary, byte_alphabet, find_fim_tokens
 
-# GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.
-LAYER_NAMES = {
-    "attn_norm": "attn_norm",
-    "mlp_norm": "ffn_norm",
-    "q_proj": "attn_q",
-    "k_proj": "attn_k",
-    "v_proj": "attn_v",
-    "o_proj": "attn_output",
-    "gate_proj": "ffn_gate",
-    "up_proj": "ffn_up",
-    "down_proj": "ffn_down",
+# What ends a gap where no token is known that does: <|im_end|> in SmolLM2, to which text never encodes.
+EOG_ID = 2
+# The metadata field of a model that answers chats.
+CHAT_TEMPLATE = "tokenizer.chat_template"
+# Types of tokens that are not text (gguf-py, ``TokenType``).
+NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
+# The metadata fields that name the parts of a fill-in-the-middle prompt, newest first.
+FIM_KEYS = {
+    "prefix": ("fim_pre_token_id", "prefix_token_id"),
+    "suffix": ("fim_suf_token_id", "suffix_token_id"),
+    "middle": ("fim_mid_token_id", "middle_token_id"),
+    "pad": ("fim_pad_token_id",),
+    "repo": ("fim_rep_token_id",),
+    "file_sep": ("fim_sep_token_id",),
 }
-# Norms that only some architectures have.
-OPTIONAL_NAMES = {"q_norm": "attn_q_norm", "k_norm": "attn_k_norm"}
+# GGUF's names for tensors. Linears are stored [out, in] like torch's.
+NAMES = Names(
+    "blk",
+    {
+        "attn_norm": "attn_norm",
+        "mlp_norm": "ffn_norm",
+        "q_norm": "attn_q_norm",
+        "k_norm": "attn_k_norm",
+        "q_proj": "attn_q",
+        "k_proj": "attn_k",
+        "v_proj": "attn_v",
+        "o_proj": "attn_output",
+        "gate_proj": "ffn_gate",
+        "up_proj": "ffn_up",
+        "down_proj": "ffn_down",
+    },
+    {"embedding": "token_embd", "final_norm": "output_norm", "head": "output"},
+)
 # Supported architectures, all of this shape; llama's rows of queries and keys are in another order.
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 QUANTISATIONS = (
     "F32", "F16", "BF16", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0",
     "IQ4_NL", "IQ4_XS",
 )  # fmt: skip
+
+_COUNT = struct.Struct("<Q")
+_ARRAY = struct.Struct("<IQ")
+
+
+class _GgufReader(gguf.GGUFReader):
+    """The library's reader, except for lists: it makes an array of every entry, which takes 10 s for 150,000 tokens.
+
+    The method returns the same as the one it replaces: size, parts, the values' indices among them, and types.
+    """
+
+    def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
+        if raw_type != gguf.GGUFValueType.ARRAY or self.byte_order != "I":
+            whole: tuple[int, list[Any], list[int], list[Any]] = super()._get_field_parts(orig_offs, raw_type)
+            return whole
+        kind, count = _ARRAY.unpack_from(self.data.data, orig_offs)
+        start = orig_offs + _ARRAY.size
+        types = [gguf.GGUFValueType.ARRAY, gguf.GGUFValueType(kind)]
+        if kind == gguf.GGUFValueType.STRING:
+            parts = self._strings(start, count)
+            size = sum(part.nbytes for part in parts) + _COUNT.size * count
+        else:
+            values = self._get(start, self.gguf_scalar_to_np[types[1]], count)
+            if len(values) < count:
+                raise IndexError(f"a list of {count} values ends after {len(values)}")
+            parts, size = [values], values.nbytes
+        return _ARRAY.size + size, parts, list(range(len(parts))), types
+
+    def _strings(self, place: int, count: int) -> list[Any]:
+        data = self.data.data
+        found = []
+        for _ in range(count):
+            (length,) = _COUNT.unpack_from(data, place)
+            place += _COUNT.size
+            found.append(data[place : place + length])
+            place += length
+        return found
+
+
+class GgufReader:
+    """An open GGUF file: metadata by name, and ``tensors`` by name, still quantised.
+
+    Raises WeightsError where the file is not a GGUF file or is cut short.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._reader = _GgufReader(path)
+        except OSError as error:
+            raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (ValueError, LookupError, ArithmeticError, TypeError, struct.error) as error:  # it has none of its own
+            raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
+        self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
+
+    def optional(self, name: str) -> Any:
+        """The metadata field ``name``; None where the file has none."""
+        field = self._reader.get_field(name)
+        try:
+            return None if field is None else field.contents()
+        except ValueError as error:
+            raise WeightsError(f"{self.path}: the metadata field {name!r} is damaged ({error})") from error
+
+    def field(self, name: str) -> Any:
+        """The metadata field ``name``; raises WeightsError where the file has none."""
+        found = self.optional(name)
+        if found is None:
+            raise WeightsError(f"{self.path} lacks the metadata field {name!r}")
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        """A metadata field that is a list of texts; raises WeightsError where it is none."""
+        found = self.field(name)
+        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+            raise WeightsError(f"{self.path} has no list of texts in the metadata field {name!r}")
+        return found
+
+    def number(self, name: str, default: float | None = None) -> Any:
+        """A metadata field that is one number, or ``default``; raises WeightsError where there is neither."""
+        found = self.optional(name)
+        found = default if found is None else found
+        if not isinstance(found, int | float):
+            what = "lacks" if found is None else "has no single number in"
+            raise WeightsError(f"{self.path} {what} the metadata field {name!r}")
+        return found
+
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer; raises WeightsError where its kind is unknown or it is damaged."""
+        kind, pre = self.field("tokenizer.ggml.model"), self.optional("tokenizer.ggml.pre")
+        if kind != "gpt2":
+            raise OtherKindError(f"{self.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
+        if not (isinstance(pre, str) and pre in SPLITS):
+            said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
+            raise OtherKindError(f"{self.path} {said}; known are {', '.join(SPLITS)}")
+        tokens = self.texts("tokenizer.ggml.tokens")
+        kinds = self.optional("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
+        pairs = [merge.split(" ", 1) for merge in self.texts("tokenizer.ggml.merges")]
+        if not isinstance(kinds, list) or len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
+            raise WeightsError(f"the tokenizer of {self.path} is damaged; fetch the file again")
+        spelled = byte_alphabet().keys()
+        special = {i for i, token in enumerate(tokens) if kinds[i] in NO_TEXT or not spelled >= set(token)}
+        return self.vocabulary_of(tokens, special, pre, pairs)
+
+    def vocabulary_of(
+        self, tokens: Sequence[str], special: Set[int], pre: str, merges: Sequence[Sequence[str]] = ()
+    ) -> Vocabulary:
+        """The vocabulary of ``tokens``, some of them ``special``, with the tokens for filling in the middle."""
+        ids = {token: i for i, token in enumerate(tokens)}
+        ends = [ids[name] for name in ENDS if ids.get(name) in special]
+        fim = self._fim_tokens(ids, ends)
+        last = [*ends, *self._token("eos_token_id", len(tokens)), EOG_ID][0]
+        return Vocabulary(
+            tokens=tuple(tokens),
+            merges=tuple((left, right) for left, right in merges),
+            special_ids=frozenset(special | (fim.ends if fim else set())),
+            eog_id=last if fim else EOG_ID,
+            pre=pre,
+            fim=fim,
+        )
+
+    def _fim_tokens(self, ids: Mapping[str, int], ends: Sequence[int]) -> FimTokens | None:
+        """The tokens of the fill-in-the-middle format, or those that end a chat; None where the model has neither."""
+        size = len(ids)
+        said = {part: [token for key in keys for token in self._token(key, size)] for part, keys in FIM_KEYS.items()}
+        eos = [*self._token("eos_token_id", size), *self._token("eot_token_id", size)]
+        begins = self._token("bos_token_id", size) if self.optional("tokenizer.ggml.add_bos_token") else []
+        named = {part: tokens[0] for part, tokens in said.items() if tokens}
+        found = find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
+        if found is None and (every := [*ends, *eos]) and self.optional(CHAT_TEMPLATE) is not None:
+            last = every[0]
+            return FimTokens(last, last, last, frozenset(every), start=tuple(begins), fills=False)
+        return found
+
+    def _token(self, key: str, size: int) -> list[int]:
+        """The token id in a metadata field; empty where there is no such field or no such token."""
+        token = self.optional(f"tokenizer.ggml.{key}")
+        return [token] if isinstance(token, int) and 0 <= token < size else []
 
 
 class GgufFile(GgufReader):
@@ -55,38 +215,34 @@ class GgufFile(GgufReader):
         if self.optional("split.count") not in (None, 0, 1):
             raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
 
-    def _shape(self, name: str, default: float | None = None) -> int:
-        return int(self.number(f"{self._architecture}.{name}", default))
-
     def config(self) -> ModelConfig:
         """The transformer's shape; raises WeightsError where it is not supported."""
-        try:
-            return self._config()
-        except (ValueError, OverflowError) as error:
-            raise WeightsError(f"{self.path} has a shape that is not supported: {error}") from error
-
-    def _config(self) -> ModelConfig:
-        heads, hidden = self._shape("attention.head_count"), self._shape("embedding_length")
-        head_dim = self._shape("attention.key_length", hidden // max(heads, 1))
-        turned = self._shape("rope.dimension_count", head_dim)
-        if turned != head_dim or self._shape("attention.value_length", head_dim) != head_dim:
+        heads, hidden = self._size("attention.head_count"), self._size("embedding_length")
+        head_dim = self._size("attention.key_length", hidden // max(heads, 1))
+        turned = self._size("rope.dimension_count", head_dim)
+        if turned != head_dim or self._size("attention.value_length", head_dim) != head_dim:
             raise WeightsError(f"{self.path} has attention of a shape that is not supported")
-        return ModelConfig(
-            num_layers=self._shape("block_count"),
+        return ModelConfig.of(
+            self.path,
+            num_layers=self._size("block_count"),
             hidden_size=hidden,
-            intermediate_size=self._shape("feed_forward_length"),
+            intermediate_size=self._size("feed_forward_length"),
             num_heads=heads,
-            num_kv_heads=self._shape("attention.head_count_kv", heads),
+            num_kv_heads=self._size("attention.head_count_kv", heads),
             head_dim=head_dim,
             vocab_size=len(self.texts("tokenizer.ggml.tokens")),
             rope_theta=self.number(f"{self._architecture}.rope.freq_base", 10_000.0),
             rope_scale=self._rope_scale(),
             rms_norm_eps=self.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
-            max_positions=min(self._shape("context_length"), MAX_POSITIONS),
+            max_positions=min(self._size("context_length"), MAX_POSITIONS),
             tie_embeddings="output.weight" not in self.tensors,
             attention_bias="blk.0.attn_q.bias" in self.tensors,
             qk_norm="blk.0.attn_q_norm.weight" in self.tensors,
         )
+
+    def _size(self, name: str, default: int | None = None) -> int:
+        found = self.number(f"{self._architecture}.{name}", default)
+        return int(found) if math.isfinite(found) else 0
 
     def _rope_scale(self) -> float:
         """The divisor of positions before rotation."""
@@ -95,38 +251,15 @@ class GgufFile(GgufReader):
             raise OtherKindError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
         return float(self.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
 
-    def vocabulary(self) -> Vocabulary:
-        """The tokenizer's vocabulary and merges; raises WeightsError where its kind is unknown."""
-        return read_vocabulary(self)
-
     def state(self) -> "GgufTensors":
         """All weights in float32, under the names of :class:`lacuna_model.network.transformer.Transformer`."""
         config = self.config()
-        names = {"embedding": "token_embd.weight", "final_norm": "output_norm.weight"}
-        if not config.tie_embeddings:
-            names["head"] = "output.weight"
-        # The last block first: a damaged file may claim billions of them.
-        for i in reversed(range(config.num_layers)):
-            names |= self._block(i)
-            if (norm := names[f"layers.{i}.attn_norm"]) not in self.tensors:
-                raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
+        names = NAMES.tensors(self.path, config, {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()})
         # An unknown tensor would change the model's outputs, so it is refused.
         if unread := self.tensors.keys() - names.values():
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
-        if missing := [theirs for theirs in names.values() if theirs not in self.tensors]:
-            raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
-        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()})
         turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
-        return GgufTensors({ours: self.tensors[theirs] for ours, theirs in names.items()}, turned)
-
-    def _block(self, index: int) -> dict[str, str]:
-        """GGUF's names for the tensors of a block by ours, with those optional ones that it has."""
-        names = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in LAYER_NAMES.items()}
-        others = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in OPTIONAL_NAMES.items()}
-        others |= {
-            f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
-        }
-        return names | {ours: theirs for ours, theirs in others.items() if theirs in self.tensors}
+        return GgufTensors(names, self.tensors, turned)
 
 
 def other_kind(path: Path) -> str:
@@ -140,37 +273,49 @@ def other_kind(path: Path) -> str:
     return ""
 
 
-class GgufTensors(Mapping[str, Tensor]):
-    """The tensors of a file by our names, each dequantised to float32 on access.
+class GgufTensors(Weights):
+    """The tensors of a file, each dequantised on access.
 
     ``turned`` maps projections whose rows are in llama.cpp's rotary order to the number of their heads.
     """
 
-    def __init__(self, tensors: Mapping[str, gguf.ReaderTensor], turned: Mapping[str, int]) -> None:
+    def __init__(
+        self, names: Mapping[str, str], tensors: Mapping[str, gguf.ReaderTensor], turned: Mapping[str, int]
+    ) -> None:
+        super().__init__(names)
         self._tensors = tensors
         self._turned = turned
 
     def __getitem__(self, name: str) -> Tensor:
-        values = torch.from_numpy(dequantized(self._tensors[name]))
+        tensor = self._tensors[self.names[name]]
+        values = torch.from_numpy(np.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32))
         heads = self._turned_heads(name)
         return _half_rotary(values, heads) if heads else values
 
     def four_bit(self, name: str) -> FourBitWeight | None:
         """The weight as stored in the file, where that is 4 bit with groups of 32; else None."""
-        weight, heads = four_bit(self._tensors[name]), self._turned_heads(name)
+        weight, heads = four_bit(self._tensors[self.names[name]]), self._turned_heads(name)
         return weight.by_rows(lambda part: _half_rotary(part, heads)) if weight and heads else weight
 
     def _turned_heads(self, name: str) -> int:
         return self._turned.get(name.removesuffix(".bias").rpartition(".")[2], 0)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
-
-    def __len__(self) -> int:
-        return len(self._tensors)
 
 
 def _half_rotary(weight: Tensor, heads: int) -> Tensor:
     """Reorder rows from llama.cpp's interleaved rotary order to the half-split one of Hugging Face and our kernels."""
     out = len(weight)
     return weight.view(heads, out // heads // 2, 2, -1).transpose(1, 2).reshape(weight.shape).contiguous()
+
+
+def four_bit(tensor: gguf.ReaderTensor) -> FourBitWeight | None:
+    """A two-dimensional tensor in its stored form, or None where that is not Q4_K."""
+    if tensor.tensor_type != gguf.GGMLQuantizationType.Q4_K or len(tensor.shape) != 2:
+        return None
+    width, out = tensor.shape.tolist()
+    blocks = np.ascontiguousarray(tensor.data).reshape(out * width // BLOCK, -1)
+    halves, packed, codes = np.hsplit(blocks, (4, 16))
+    steps = halves.copy().view(np.float16).astype(np.float32)
+    scale, minimum = gguf.quants.Q4_K.get_scale_min(packed)
+    low_and_high = np.stack((codes.reshape(-1, 4, 32) & 15, codes.reshape(-1, 4, 32) >> 4), axis=2)
+    parts = (low_and_high, scale, minimum, steps[:, 0], -steps[:, 1])
+    return FourBitWeight(*(torch.from_numpy(np.ascontiguousarray(part)).view(out, -1) for part in parts))

@@ -3,8 +3,8 @@
 import math
 import mmap
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -85,20 +85,6 @@ def mask_of(seen: Sequence[SeenRows], width: int) -> Tensor:
     return torch.from_numpy(mask)
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
-    """Keys of some ``rows`` [n] of a store, to be rotated by ``cos`` and ``sin`` [n, D]."""
-
-    rows: Tensor
-    cos: Tensor
-    sin: Tensor
-
-    def __call__(self, keys: Tensor) -> Tensor:
-        """A copy of ``keys`` [.., K, D] with those rotated; it is not stored, so that a key is rounded from its own."""
-        turned = rotary(keys[..., self.rows, :].float(), self.cos, self.sin)
-        return keys.index_copy(-2, self.rows, turned.to(keys.dtype))
-
-
 @dataclass(frozen=True)
 class MovedKeys:
     """By how many positions each key of a store has ``moved`` [K] since it was read.
@@ -134,17 +120,23 @@ class MovedKeys:
         places = order[np.searchsorted(self.distances, self.by[ends - 1], sorter=order)]
         return np.stack((ends, places), axis=1)
 
-    def rotation(self, cos: Tensor, sin: Tensor) -> Rotation | None:
+    def rotation(self, cos: Tensor, sin: Tensor) -> Callable[[Tensor], Tensor] | None:
         """What rotates each key to where its token is, for attention that rotates no query; None where none has moved.
 
-        ``cos`` and ``sin`` [P, D] are those of all positions.
+        ``cos`` and ``sin`` [P, D] are those of all positions. It returns a copy of keys [.., K, D], which is not
+        stored, so that a key is rounded from its own.
         """
-        rows = np.flatnonzero(self.by)
-        if not len(rows):
+        places = np.flatnonzero(self.by)
+        if not len(places):
             return None
-        by = torch.from_numpy(self.by[rows]).to(cos.device)
-        far = by.abs()
-        return Rotation(torch.from_numpy(rows).to(cos.device), cos[far], sin[far] * by.sign()[:, None])
+        rows, by = (torch.from_numpy(one).to(cos.device) for one in (places, self.by[places]))
+        own_cos, own_sin = cos[by.abs()], sin[by.abs()] * by.sign()[:, None]
+
+        def rotated(keys: Tensor) -> Tensor:
+            turned = rotary(keys[..., rows, :].float(), own_cos, own_sin)
+            return keys.index_copy(-2, rows, turned.to(keys.dtype))
+
+        return rotated
 
 
 GROWTH = 512
@@ -163,14 +155,15 @@ class Arena:
 
     def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
         """``dtype`` int8: in 8 bit."""
-        shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
-        self.keys = empty_keys(shape, device, dtype, _zeros)
-        self.values = _zeros(shape, device, dtype)
-        eight_bit = dtype is torch.int8
-        self.scales = tuple(_zeros(shape[:3], device, torch.float32) for _ in range(2 * eight_bit))
+        self._allocate((config.num_layers, config.num_kv_heads, GROWTH, config.head_dim), device, dtype)
         self.moved: NDArray[np.int64] = np.zeros(GROWTH, dtype=np.int64)
         self.has_moved = False
         self.tail = 0
+
+    def _allocate(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        self.keys = empty_keys(shape, device, dtype, _zeros)
+        self.values = _zeros(shape, device, dtype)
+        self.scales = tuple(_zeros(shape[:3], device, torch.float32) for _ in range(2 * (dtype is torch.int8)))
 
     @property
     def num_bytes(self) -> int:
@@ -187,11 +180,9 @@ class Arena:
         capacity = self.keys.shape[2]
         if rows <= capacity:
             return
-        before, device = self._stores, self.keys.device
+        before = self._stores
         shape = (*self.keys.shape[:2], max(rows + GROWTH, capacity * 3 // 2), self.keys.shape[3])
-        self.keys = empty_keys(shape, device, self.keys.dtype, _zeros)
-        self.values = _zeros(shape, device, self.keys.dtype)
-        self.scales = tuple(_zeros(shape[:3], device, torch.float32) for _ in self.scales)
+        self._allocate(shape, self.keys.device, self.keys.dtype)
         for store, old in zip(self._stores, before, strict=True):
             store[:, :, :capacity] = old
         self.moved = np.concatenate((self.moved, np.zeros(shape[2] - capacity, dtype=np.int64)))
@@ -270,13 +261,10 @@ class PassPart:
     moved: MovedKeys | None = None
     kinds: Sequence[str] = ()
 
-    def on(self, device: torch.device) -> "PassPart":
-        """The same with its mask on a device."""
-        return self if self.mask is None else replace(self, mask=self.mask.to(device))
-
     def shown(self, width: int, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns so many rows."""
         if not self.causal:
-            return mask_of(self.seen, width).to(device) if self.seen else self.mask
+            mask = mask_of(self.seen, width) if self.seen else self.mask
+            return None if mask is None else mask.to(device)
         columns = torch.arange(width, device=device)
         return columns <= columns[width - self.count :, None]

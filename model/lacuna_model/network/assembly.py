@@ -1,6 +1,6 @@
 """Builds a transformer from tensors, with each linear in the form that its tensors have."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import gpu
-from lacuna_kernels.native import NativeKernels
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Layer, Linear, NativeLinear
@@ -85,41 +84,41 @@ def check_fused(tensors: State, config: ModelConfig) -> None:
 
     A head may have fewer outputs, as that of a model that only drafts.
     """
+    shapes = {"final_norm": shape_of("final_norm", config)}
     for index in range(config.num_layers):
         prefix = f"layers.{index}."
-        for name in FUSED:
-            _check_linear(tensors, prefix + name, fused_shape(name, config))
-        for name in ("attn_norm", "mlp_norm", *(norm for norm in ("q_norm", "k_norm") if prefix + norm in tensors)):
-            _check(tensors, prefix + name, shape_of(name, config))
-    _check(tensors, "final_norm", shape_of("final_norm", config))
-    rows = num_outputs(tensors)
-    _check_linear(tensors, "head", [min(rows, config.vocab_size), config.hidden_size])
+        norms = ("attn_norm", "mlp_norm", *(norm for norm in ("q_norm", "k_norm") if prefix + norm in tensors))
+        shapes |= {prefix + name: fused_shape(name, config) for name in FUSED}
+        shapes |= {prefix + name: shape_of(name, config) for name in norms}
+    outputs = num_outputs(tensors)
+    shapes["head"] = [min(outputs, config.vocab_size), config.hidden_size]
     if "embedding" in tensors:
-        _check_linear(tensors, "embedding", shape_of("embedding", config))
-    elif rows != config.vocab_size:
+        shapes["embedding"] = shape_of("embedding", config)
+    elif outputs != config.vocab_size:
         raise WeightsError("the weights have no embedding of every token")
+    expected = dict[str, Sequence[int]]()
+    for name, (out, *width) in shapes.items():
+        rows = out - len(tensors.get(name + ".blocks", ()))
+        expected[name] = [rows, *width]
+        if name in tensors and tensors[name].dtype in (torch.int8, torch.uint8):
+            expected[name + ".scale"] = [rows]
+        if name + ".bias" in tensors:
+            expected[name + ".bias"] = [out]
+    check_shapes("the weights", tensors, expected)
+
+
+def check_shapes(where: object, tensors: State, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Raise WeightsError, which names ``where``, for the first of some tensors that is missing or of another shape."""
+    for name, shape in shapes.items():
+        if name not in tensors:
+            raise WeightsError(f"{where}: the tensor {name} is missing")
+        if (found := list(tensors[name].shape)) != list(shape):
+            raise WeightsError(f"{where}: the tensor {name} has shape {found}, expected {list(shape)}")
 
 
 def num_outputs(tensors: State) -> int:
     """How many outputs the head has."""
     return sum(len(tensors[name]) for name in ("head", "head.blocks") if name in tensors)
-
-
-def _check_linear(tensors: State, name: str, shape: list[int]) -> None:
-    blocks, (out, width) = tensors.get(name + ".blocks"), shape
-    rows = out - (0 if blocks is None else len(blocks))
-    _check(tensors, name, [rows, width])
-    if tensors[name].dtype in (torch.int8, torch.uint8):
-        _check(tensors, name + ".scale", [rows])
-    if name + ".bias" in tensors:
-        _check(tensors, name + ".bias", [out])
-
-
-def _check(tensors: State, name: str, shape: list[int]) -> None:
-    if (found := tensors.get(name)) is None:
-        raise WeightsError(f"the weights lack the tensor {name}")
-    if list(found.shape) != shape:
-        raise WeightsError(f"the tensor {name} has shape {list(found.shape)}, expected {shape}")
 
 
 def _embedding(tensors: State, head: Linear, kernels: NativeKernels | None) -> Linear:
@@ -139,11 +138,7 @@ def build_transformer(
     linear: Callable[[str], Linear] | None = None,
     kernels: NativeKernels | None = None,
 ) -> Transformer:
-    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name.
-
-    Raises WeightsError where a tensor has another shape than the config says.
-    """
-    check_fused(tensors, config)
+    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name."""
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     def layer(index: int) -> Layer:
@@ -162,7 +157,7 @@ def build_transformer(
     transformer = Transformer(
         config,
         layers=[layer(index) for index in range(config.num_layers)],
-        embedding=_embedding(tensors, head, kernels),
+        embed=_embedding(tensors, head, kernels),
         final_norm=tensors["final_norm"],
         head=head,
         outputs=num_outputs(tensors),

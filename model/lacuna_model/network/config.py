@@ -1,7 +1,8 @@
 """The shape of a transformer, general enough for Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints."""
 
 import math
-from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 
@@ -60,6 +61,14 @@ class ModelConfig(msgspec.Struct, frozen=True):
             if not (math.isfinite(number := getattr(self, name)) and number > 0):
                 raise ValueError(f"{name} is {number}, not a positive number")
 
+    @classmethod
+    def of(cls, where: Path, **sizes: Any) -> Self:
+        """The shape of the model in ``where``; raises WeightsError where it is not supported."""
+        try:
+            return cls(**sizes)
+        except ValueError as error:
+            raise WeightsError(f"{where} has a shape that is not supported: {error}") from error
+
     @property
     def num_weights(self) -> int:
         """The weights of all matrices, the largest part of a model."""
@@ -83,16 +92,3 @@ def shape_of(name: str, config: ModelConfig) -> list[int]:
     part = name.removesuffix(".bias").rpartition(".")[2]
     flat = "norm" in part or name.endswith(".bias")
     return [rows.get(part, hidden)] if flat else [rows.get(part, hidden), columns.get(part, hidden)]
-
-
-def check_shapes(
-    where: object, config: ModelConfig, names: Mapping[str, str], shapes: Mapping[str, Sequence[int]]
-) -> None:
-    """Compare a file's tensors with its config: ``names`` are the file's names by ours, ``shapes`` are by the file's.
-
-    Raises WeightsError, which names ``where``, for the first tensor of another shape.
-    """
-    for ours, theirs in names.items():
-        found, expected = list(shapes[theirs]), shape_of(ours, config)
-        if found != expected:
-            raise WeightsError(f"{where}: the tensor {theirs} has shape {found}, expected {expected}")

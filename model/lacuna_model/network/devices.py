@@ -2,7 +2,7 @@
 
 import torch
 
-from lacuna_kernels import attention_dtype, gpu
+from lacuna_kernels import gpu
 from lacuna_model.core.errors import DeviceError
 from lacuna_model.hub import machine
 
@@ -32,11 +32,6 @@ def choose_device(wanted: str = "") -> torch.device:
 def default_precision(device: torch.device, *, drafts: bool = False) -> str:
     """``bfloat16``, but ``int8`` for a model that only ``drafts`` for another one where a GPU has kernels for that."""
     return "int8" if drafts and gpu.runs_on(device) else "bfloat16"
-
-
-def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
-    """The type of keys and values: float32 for float32 weights, else bfloat16 where the device multiplies it fast."""
-    return torch.float32 if precision == "float32" else attention_dtype(device)
 
 
 def check_eight_bit(device: torch.device) -> None:

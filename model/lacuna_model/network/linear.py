@@ -78,12 +78,6 @@ class GpuLinear:
             return Addition(*quantize_rows(low.dense().float()), high.dense().bfloat16())
         return Addition(low.dense().to(self.weight.dtype), None, high.dense().to(self.weight.dtype))
 
-    def added_pieces(self, x: Tensor, addition: "Addition", gate: Tensor) -> Tensor:
-        """As :meth:`pieces` of at most ``MAX_ROWS`` rows, with an addition in rows whose ``gate`` [R, 1] is not 0."""
-        from lacuna_kernels.gpu.product import added_product
-
-        return added_product(x, self.weight, self.scale, addition, gate)
-
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out], in the precision of ``x``."""
         narrow = torch.bfloat16 if self.weight.dtype is torch.int8 else self.weight.dtype
@@ -160,24 +154,6 @@ class Pair:
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out]."""
         return self.high(self.low(x))
-
-
-@dataclass(frozen=True, slots=True)
-class MaskRows:
-    """The trained parts of mask rows: their inputs ``embeddings`` [n, H], and for every layer the additions by name."""
-
-    embeddings: Tensor
-    layers: Sequence[Mapping[str, Pair]]
-
-    @property
-    def most(self) -> int:
-        """How many mask rows may follow a token."""
-        return len(self.embeddings)
-
-    def inputs(self, x: Tensor, ids: Tensor) -> Tensor:
-        """The inputs of rows ``ids`` [..., R], of which -j is mask row j; ``x`` [..., R, H] are those of tokens."""
-        own = self.embeddings[(-1 - ids).clamp(min=0)].to(x.dtype)
-        return torch.where(ids[..., None] < 0, own, x)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 
 import copy
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,16 +15,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
-from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
-from lacuna_kernels.structures import LINEARS, WIDTH
+from lacuna_kernels.native import (
+    LINEARS,
+    WIDTH,
+    AddedRows,
+    KeptRows,
+    LayerParts,
+    NativeKernels,
+    NativeLayers,
+    PackedPair,
+)
 from lacuna_model.core.context import finished
 from lacuna_model.network import gpu_layers, linear
-from lacuna_model.network.arena import Arena, PassPart, Rotation
+from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.gpu_layers import GpuLayers, additions
-from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, cuda_graph
-from lacuna_model.network.linear import Layer, LayerAdditions, Linear, MaskRows, NativeLinear, Pair, WithAdditions
+from lacuna_model.network.gpu_layers import ROWS, Capture, Digest, GpuLayers, Graphs, PassRead, additions, cuda_graph
+from lacuna_model.network.linear import Layer, LayerAdditions, Linear, NativeLinear, Pair, WithAdditions
 
 
 class Rotations:
@@ -62,8 +69,8 @@ class Network:
 
     The ``head`` makes logits [..., V] of states, of its ``outputs`` V: a model that only drafts has those of the first
     tokens alone. States and logits are on the ``device``; if it ``is_asynchronous``, a pass that was begun goes on
-    while the host does other things. A pass may have the mask rows of ``masks``. In a pass of at most ``exact_rows``,
-    if there is a limit, a row's result does not depend on the others.
+    while the host does other things. A pass may have mask rows, whose inputs are ``masks`` [n, H]. In a pass of at most
+    ``exact_rows``, if there is a limit, a row's result does not depend on the others.
     """
 
     config: ModelConfig
@@ -71,7 +78,7 @@ class Network:
     outputs: int
     device = HOST
     is_asynchronous = False
-    masks: MaskRows | None = None
+    masks: Tensor | None = None
     exact_rows: int | None = None
 
     def read(
@@ -89,34 +96,27 @@ class Network:
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class Transformer(Network):
     """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        layers: list[Layer],
-        embedding: Linear,
-        final_norm: Tensor,
-        head: Linear,
-        outputs: int,
-        rotations: Rotations,
-    ) -> None:
-        self.config = config
-        self.layers = layers
-        self.embed = embedding
-        self.final_norm = final_norm
-        self.head = head
-        self.outputs = outputs
-        self.rotations = rotations
-        self.device = final_norm.device
+    config: ModelConfig
+    layers: list[Layer]
+    embed: Linear
+    final_norm: Tensor
+    head: Linear
+    outputs: int
+    rotations: Rotations
+    added: Mapping[str, LayerAdditions] = field(default_factory=dict)
+    kernels: NativeKernels | None = None
+    _native: NativeLayers | None = None
+    _gpu: GpuLayers | None = None
+    _graphs: Graphs | None = None
+    _faster: "Callable[[Transformer], Transformer] | None" = None  # what gave it the kernels that it has
+
+    def __post_init__(self) -> None:
+        self.device = self.final_norm.device
         self.is_asynchronous = self.device != HOST
-        self.added: Mapping[str, LayerAdditions] = {}
-        self.kernels: NativeKernels | None = None
-        self._native: NativeLayers | None = None
-        self._gpu: GpuLayers | None = None
-        self._graphs: Graphs | None = None
-        self._faster: Callable[[Transformer], Transformer] | None = None  # what gave it the kernels that it has
 
     def read(
         self,
@@ -136,13 +136,14 @@ class Transformer(Network):
             return self._graphs.read(ids, positions, parts, early, added, digest)
         x = self.embedded(torch.tensor([ids], device=self.device), masked)
         places = torch.tensor(positions, device=self.device)
-        return PassRead(self.hidden(x, places, [one.on(self.device) for one in parts], added)[0])
+        return PassRead(self.hidden(x, places, parts, added)[0])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
         if self.masks is None or not masked:
             return self.embed(ids)
-        return self.masks.inputs(self.embed(ids.clamp(min=0)), ids)
+        x = self.embed(ids.clamp(min=0))
+        return torch.where(ids[..., None] < 0, self.masks[(-1 - ids).clamp(min=0)].to(x.dtype), x)
 
     def _added(self, ids: Sequence[int], parts: Sequence[PassPart]) -> list[AddedRows]:
         """Which rows of a pass have which additions; raises ValueError where the model has none of the kind."""
@@ -196,7 +197,7 @@ class Transformer(Network):
         repeats = self.config.num_heads // self.config.num_kv_heads
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
-        rotations: list[Rotation | None] = []
+        rotations: list[Callable[[Tensor], Tensor] | None] = []
         for index, plain in enumerate(self.layers):
             if index:
                 yield
@@ -216,15 +217,13 @@ class Transformer(Network):
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
 
-    def with_masks(self, masks: MaskRows) -> "Transformer":
-        """The same, whose passes may have mask rows."""
-        other = self.with_additions(linear.MASKS, masks.layers)
-        other.masks = masks
-        return other
+    def with_additions(self, kind: str, layers: LayerAdditions, masks: Tensor | None = None) -> "Transformer":
+        """The same, whose passes may have rows of a kind; with fast kernels as this one has.
 
-    def with_additions(self, kind: str, layers: LayerAdditions) -> "Transformer":
-        """The same, whose passes may have rows of a kind; with fast kernels as this one has."""
+        Those of masks have the inputs ``masks`` [n, H].
+        """
         other = copy.copy(self)
+        other.masks = self.masks if masks is None else masks
         # Those of masks are the first, whatever came first.
         other.added = dict(sorted({**self.added, kind: layers}.items(), key=lambda one: one[0] != linear.MASKS))
         return other if self._faster is None else self._faster(other)

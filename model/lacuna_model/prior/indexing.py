@@ -75,13 +75,14 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
             names=list(documents.names),
         )
     )
-
-    def write(target: Path) -> None:
-        with atomic.replacing(target, private=True) as stream:
-            stream.write(header + b"\n")
-            stream.writelines(body)
-
-    atomic.keep(file, f"*{SUFFIX}", write, most=MAX_KEPT, max_age_s=MAX_UNUSED_S)
+    atomic.keep(
+        file,
+        f"*{SUFFIX}",
+        lambda stream: stream.writelines([header, b"\n", *body]),
+        private=True,
+        most=MAX_KEPT,
+        max_age_s=MAX_UNUSED_S,
+    )
 
 
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:

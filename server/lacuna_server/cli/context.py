@@ -86,7 +86,7 @@ def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_
 
 def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snippet, ...], str]:
     """Chooses the snippets in this process; returns them, and the reason if there are none."""
-    models.require(model)  # the cheap check first: the rest takes seconds
+    models.weights(model)  # the cheap check first: the rest takes seconds
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {request.workspace}"):

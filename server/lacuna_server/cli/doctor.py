@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import typer
@@ -24,23 +24,22 @@ from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
 
 
-class ReaderInfo(NamedTuple):
-    """The ``reader`` of a model (``own``, ``libllama``), its ``device``, and the ``library`` of libllama."""
+def reading(name: str, found: Iterable[SettingsLayer]) -> tuple[str, Path | None]:
+    """The device on which a model is read under the settings ``found``, and the file of libllama if that reads it.
 
-    reader: str
-    device: str
-    library: Path | None = None
-
-
-def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
-    """What reads a model under the settings ``found``; raises LacunaError where libllama is needed and missing."""
+    Raises LacunaError where libllama is needed and missing.
+    """
     values = layers.effective(found)
-    backend, file = values["backend"].value, models.file(name)
-    other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
-    if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return ReaderInfo("own", values["device"].value or ("cuda" if machine.free_on_gpu() else "cpu"))
+    backend, own = values["backend"].value, models.own(name)
+    if own is not None and own.is_dir():
+        backend = "own"
+    elif own is not None and backend == "auto":
+        other = importlib.import_module("lacuna_model.loading.weights").other_kind(own)
+        backend = "llama" if other else "own"
+    if backend != "llama":
+        return values["device"].value or ("cuda" if machine.free_on_gpu() else "cpu"), None
     library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
-    return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
+    return ", ".join(device.name for device in library.devices()), library.path
 
 
 def line_seconds(parameters: int) -> float | None:
@@ -134,11 +133,10 @@ def model_files() -> Finding:
     """Check that the default model's weights are on this machine and intact."""
     chosen = layers.model(layers.read(Path()))
     try:
-        models.require(chosen.name)
+        path = models.weights(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
         return "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend
-    path = models.folder(chosen.name) or models.weights(chosen.name)
     return "ok", f"{chosen.name} ({chosen.why}): {path}, intact"
 
 
@@ -147,14 +145,14 @@ def reader() -> Finding:
     found = layers.read(Path())
     name = layers.model(found).name
     try:
-        read = reading(name, found)
+        device, library = reading(name, found)
     except LacunaError as error:
         detail, _, mend = str(error).partition(": ")
         return "fail", detail, mend
-    what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
+    what = "Lacuna's own layers" if library is None else f"libllama ({library})"
     info = next((one for one in models.MODELS if one.name == name), None)
     speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
-    return "ok", f"{what} on {read.device}{speed}"
+    return "ok", f"{what} on {device}{speed}"
 
 
 def configuration() -> Finding:

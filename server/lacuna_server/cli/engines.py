@@ -34,7 +34,7 @@ def opened(model: str | None, service: bool | None) -> Iterator[tuple[FillEngine
             yield running
             return
     name = model or DEFAULT_MODEL
-    models.require(name)  # the cheap check first: torch takes seconds to load
+    models.weights(name)  # the cheap check first: torch takes seconds to load
     with Console(stderr=True).status("loading") as shown:
         engine = load_engine(name, shown.update)
     yield engine, name

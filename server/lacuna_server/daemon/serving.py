@@ -44,7 +44,7 @@ def serve(config: ServerConfig) -> None:
     Raises ConfigError, ModelNotFoundError, and LifecycleError where the service cannot be started.
     """
     if config.engine == ServerConfig().engine:
-        models.require(config.model)
+        models.weights(config.model)
     check_config(config)
     asked = list[str]()
 

@@ -43,5 +43,5 @@ def chosen(model: str, names: Sequence[str]) -> list[Filler]:
     }
     if unknown := [name for name in names if name not in available]:
         raise RequestError(f"no engine named {unknown[0]!r}; there are {', '.join(available)}")
-    default = [LACUNA, *([LLAMA_CPP] if llama.installed() and models.folder(model) is None else [])]
+    default = [LACUNA, *([LLAMA_CPP] if llama.installed() and not models.weights(model).is_dir() else [])]
     return [build() for name, build in available.items() if name in (names or default)]

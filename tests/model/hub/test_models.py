@@ -11,7 +11,7 @@ import pytest
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.models import ModelInfo
-from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.loading.weights import GgufReader
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 16
 
@@ -36,11 +36,10 @@ def test_a_folder_is_a_model_unless_it_has_the_name_of_one(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     for name in ("dreamon", models.DEFAULT_MODEL):
         (tmp_path / name).mkdir()
-        assert models.folder(name) is None
+        assert models.own(name) is None
         (tmp_path / name / "config.json").write_text("{}")
-    assert models.folder("dreamon") == Path("dreamon")
-    assert models.folder(models.DEFAULT_MODEL) is None
-    models.require("dreamon")
+    assert models.own("dreamon") == models.weights("dreamon") == Path("dreamon")
+    assert models.own(models.DEFAULT_MODEL) is None
 
 
 @pytest.fixture
@@ -185,4 +184,4 @@ def test_weights_that_may_not_be_read_are_not_called_damaged(info: ModelInfo, tm
             with pytest.raises(WeightsError) as caught:
                 read()
             assert str(caught.value) == f"{file} cannot be read: Permission denied"
-        assert models.state(info)[1] == f"{weights} cannot be read: Permission denied"
+        assert models.state(info) == "damaged"

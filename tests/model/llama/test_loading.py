@@ -20,7 +20,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.llama import library
 from lacuna_model.llama.library import Device, Library
 from lacuna_model.llama.loading import SPARE, LoadedLlama, gpu_layers
-from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.loading.weights import GgufReader
 from lacuna_model.readers import LLAMA, OWN, load
 
 from . import shapes

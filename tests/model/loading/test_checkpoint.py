@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from tests.model import checkpoints, tiny
 from tokenizers import Tokenizer as BpeTokenizer
 
@@ -44,7 +43,7 @@ def test_vocabulary_and_merges_are_read_if_there_is_no_tokenizer_file(folder: Pa
 def test_each_fault_of_a_checkpoint_has_its_own_error(folder: Path) -> None:
     def refused(kind: type[LacunaError], match: str) -> None:
         with pytest.raises(kind, match=match):
-            Checkpoint(folder).state(torch.device("cpu"), torch.float32)
+            Checkpoint(folder).state()
 
     folder.mkdir()
     refused(ModelNotFoundError, r"there is no config\.json")

@@ -58,5 +58,5 @@ def test_a_damaged_file_is_one_line(path: Path, left: int) -> None:
 def test_a_file_that_lacks_a_tensor_says_which(path: Path, tensors: dict[str, Tensor]) -> None:
     del tensors["layers.1.down.low"]
     rows_file.write(path, CONFIG, tensors)
-    with pytest.raises(WeightsError, match=r"no layers\.1\.down\.low"):
+    with pytest.raises(WeightsError, match=r"layers\.1\.down\.low is missing"):
         rows_file.stored(path, MODEL)

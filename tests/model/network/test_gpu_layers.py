@@ -14,8 +14,8 @@ pytest.importorskip("triton")
 from lacuna_kernels import gpu
 from lacuna_model.network.arena import Arena, PassPart
 from lacuna_model.network.assembly import State, build_transformer, fuse
-from lacuna_model.network.graphs import cuda_graph
-from lacuna_model.network.linear import DenseLinear, GpuLinear
+from lacuna_model.network.gpu_layers import cuda_graph
+from lacuna_model.network.linear import MASKS, DenseLinear, GpuLinear
 from lacuna_model.network.transformer import Transformer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -29,7 +29,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tensor counts as a tensor on a GPU, and keys have the order that they have there."""
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
     monkeypatch.setattr(sys.modules["lacuna_kernels.operations"], "_multiplies", lambda device, dtype: False)
-    monkeypatch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    monkeypatch.setattr("lacuna_model.network.gpu_layers.LEAST_LENGTH", 64)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_rows_read_alone_and_beside_others_have_the_same_bits_whatever_their_mas
 def test_mask_rows_equal_those_of_the_plain_form_and_change_no_token_before_them() -> None:
     masks, recorder = tiny_masks.rows(CONFIG, device=DEVICE.type), Recorder()
     plain, fast = both(recorder)
-    pairs = ((plain, plain.with_masks(masks)), (fast, fast.with_masks(masks)))
+    pairs = [(model, model.with_additions(MASKS, *masks)) for model in (plain, fast)]
     for count, gated in ((3, 2), (4, 1), (4, 3), (7, 4)):
         ids = [*range(5, 5 + count - gated), *range(-1, -1 - gated, -1)]
         found = []
@@ -212,9 +212,9 @@ def test_rows_of_tokens_have_their_additions_in_a_graph_whatever_kinds_are_besid
     kinds = ["", "infill", "infill"]
     for model in both(recorder):
         for kind, seed in (("infill", 1), ("edit", 2)):
-            added = tiny_masks.rows(CONFIG, seed=seed, device=DEVICE.type).layers
+            added, _ = tiny_masks.rows(CONFIG, seed=seed, device=DEVICE.type)
             model = model.with_additions(kind, added)
-        model = model.with_masks(tiny_masks.rows(CONFIG, device=DEVICE.type))
+        model = model.with_additions(MASKS, *tiny_masks.rows(CONFIG, device=DEVICE.type))
         recorder.count, states = 0, []
         for more, ids in (([], []), (["edit"], [9]), ([""], [-1])):
             store = arena()

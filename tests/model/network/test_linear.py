@@ -34,7 +34,7 @@ def test_8_bit_is_close_to_dense_with_its_bias_for_any_number_of_outputs(kernels
 
 def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
     state, masks = fuse(tiny.state(CONFIG), CONFIG), tiny_masks.tensors(CONFIG)
-    model = build_transformer(CONFIG, state).with_masks(tiny_masks.rows(CONFIG))
+    model = build_transformer(CONFIG, state).with_additions("masks", *tiny_masks.rows(CONFIG))
     names = [f"layers.{index}.{name}" for index in range(CONFIG.num_layers) for name in FUSED]
     merged = state | {name: state[name] + masks[name + ".high"] @ masks[name + ".low"] for name in names}
     expected = build_transformer(CONFIG, merged)
@@ -58,7 +58,7 @@ def native(kernels: NativeKernels, config: ModelConfig = NATIVE) -> Transformer:
 def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
     """The states of six rows in one pass after ten others, the last of which are mask rows, and the arena."""
     arena = Arena(model.config, torch.device("cpu"), torch.bfloat16)
-    ids = [20, 21, 22, 23, *([-1, -2] if model.masks else [24, 25])]
+    ids = [20, 21, 22, 23, *([-1, -2] if model.masks is not None else [24, 25])]
     with torch.inference_mode():
         for first, given, named in ((0, list(range(3, 13)), [""] * 10), (10, ids, kinds)):
             arena.tail = first

@@ -11,7 +11,7 @@ from tests.model.fim import tiny_fim
 from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
 from tests.training.corpora import corpus
 
-from lacuna_kernels.structures import WIDTH
+from lacuna_kernels.native import WIDTH
 from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has non
 
 
 def linear(kernels: NativeKernels, out: int, width: int) -> PackedLinear:
-    return kernels.pack(torch.ones((out, width), dtype=torch.int8), torch.ones(out), None)
+    return kernels.bind(kernels.packed(torch.ones((out, width), dtype=torch.int8)), torch.ones(out), None)
 
 
 def refused(call: Callable[[], object]) -> None:

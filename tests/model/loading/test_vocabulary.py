@@ -40,7 +40,7 @@ def test_the_fim_format_of_qwen_is_found_by_its_token_names(tmp_path: Path) -> N
     prefix, middle, suffix, pad, repo, file_sep = range(SIZE, SIZE + 6)
     ends = frozenset({0, 2, prefix, middle, suffix, pad, repo, file_sep})
     assert vocabulary.fim == FimTokens(prefix, suffix, middle, ends, repo, file_sep)
-    assert (vocabulary.document_id, vocabulary.eog_id) == (0, 0)
+    assert vocabulary.eog_id == 0
     assert ends <= vocabulary.special_ids
 
 
