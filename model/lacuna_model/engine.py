@@ -26,12 +26,12 @@ from lacuna_model.core.params import (
     Snapshot,
     Task,
 )
-from lacuna_model.decode import gate
+from lacuna_model.decode.fill import shown
 from lacuna_model.decode.gate import Judgement
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
-from lacuna_model.group_fill import among, fill_group, text_layout
+from lacuna_model.group_fill import fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
@@ -48,7 +48,8 @@ HEALED_BYTES = 400
 LARGEST_WINDOW = 3 / 4
 # Documents whose indexes are kept.
 MAX_INDEXED = 8
-Steps = Generator[Snapshot, None, InfillResult]
+# The steps of a request; without a snapshot, there is nothing new.
+Steps = Generator[Snapshot | None, None, InfillResult]
 
 
 class Engine:
@@ -64,7 +65,6 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
-        self.gate = gate.shipped()
         self._opened = lru_cache(MAX_INDEXED)(lambda document: PiecewiseIndex(model.tokenizer))
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
@@ -109,7 +109,7 @@ class Engine:
         """Fill every region and return the result."""
         return finished(self.stream(request))
 
-    def stream(self, request: InfillRequest, *, document: str = "") -> Steps:
+    def stream(self, request: InfillRequest, *, document: str = "") -> Generator[Snapshot, None, InfillResult]:
         """Fill every region, yielding a snapshot after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
@@ -123,7 +123,14 @@ class Engine:
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
-        return (yield from work.in_steps(self._checked_or_not(request, document or request.path)))
+        last = Snapshot(0, ("",) * len(request.regions), ((),) * len(request.regions))
+
+        def show(seen: Snapshot | None) -> Snapshot:
+            nonlocal last
+            last = seen or last
+            return last
+
+        return (yield from work.in_steps(shown(self._checked_or_not(request, document or request.path), show)))
 
     def _checked_or_not(self, request: InfillRequest, document: str) -> Steps:
         """As :meth:`stream`, in steps that may each take as long as they need."""
@@ -191,12 +198,20 @@ class Engine:
                 own = replace(request, text=current.decode(), regions=tuple(moved))
                 opened, texts = self._opened(document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
-                judge = self.gate if own.is_open_ended else None
                 names = project.names_of(own) if project is not None else ()
-                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge, names=names)
-                found = yield from among(filling, tuple(fills), len(regions))
-                for _ in () if request.writes else opened.read(texts):
-                    yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
+                found = yield from fill_group(
+                    tier.model,
+                    tier.session,
+                    own,
+                    known,
+                    deadline,
+                    checked,
+                    names=names,
+                    before=tuple(fills),
+                    total=len(regions),
+                )
+                if not request.writes:
+                    yield from opened.read(texts)
                 stats += found.stats
                 if found.fills is None:
                     break

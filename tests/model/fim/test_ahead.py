@@ -163,7 +163,7 @@ def test_the_constraints_of_all_requests_are_asked_beside_one_pass(events: list[
     open_loops = list(loops)
     while open_loops:
         for steps in list(open_loops):
-            if next(steps, None) is None:
+            if next(steps, "over"):
                 open_loops.remove(steps)
     passes = "".join({"given": "(", "asked": "a", "waited": ")"}[event] for event in events).split("(")
     first, steady, last = passes[:5], passes[5:-2], passes[-2:]  # they begin one after the other
