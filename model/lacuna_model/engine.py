@@ -27,7 +27,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.decode.fill import shown
-from lacuna_model.decode.gate import Judgement
+from lacuna_model.decode.gate import Judgement, shipped
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
@@ -65,6 +65,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
+        self.gate = shipped()
         self._opened = lru_cache(MAX_INDEXED)(lambda document: PiecewiseIndex(model.tokenizer))
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
@@ -206,6 +207,7 @@ class Engine:
                     known,
                     deadline,
                     checked,
+                    gate=self.gate,
                     names=names,
                     before=tuple(fills),
                     total=len(regions),

@@ -14,9 +14,8 @@ from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_o
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill, shown
-from lacuna_model.decode.gate import Judgement, lines_right, shipped
+from lacuna_model.decode.gate import GapSurroundings, Gate, JudgedFill, Judgement, lines_right
 from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded, opening, reader
@@ -55,6 +54,7 @@ def fill_group(
     deadline: float | None,
     checked: bytes | None = None,
     layout: Layout | None = None,
+    gate: Gate | None = None,
     names: Sequence[KnownNames] = (),
     before: tuple[str, ...] = (),
     total: int = 0,
@@ -63,9 +63,9 @@ def fill_group(
 
     ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
     request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
-    encoded in pieces. A pause follows each, so that other requests may run in between. ``names`` has, for each region,
-    what says which names of a fill are known. Snapshots show all ``total`` regions of which these are a part, behind
-    those that have the fills ``before``.
+    encoded in pieces. A pause follows each, so that other requests may run in between. ``gate`` judges open fills.
+    ``names`` has, for each region, what says which names of a fill are known. Snapshots show all ``total`` regions of
+    which these are a part, behind those that have the fills ``before``.
     Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
@@ -118,8 +118,8 @@ def fill_group(
     around = GapSurroundings(text, regions[0])
 
     def judge(delivered: str, fill: Fill) -> Judgement:
-        if request.is_open_ended:
-            found = shipped().judged(delivered, JudgedFill.of(fill, tokenizer), around)
+        if gate is not None and request.is_open_ended:
+            found = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
         else:
             found = lines_right(delivered, fill, tokenizer)
         uses = names[fill.gap.index].uses(delivered) if names else None

@@ -13,8 +13,7 @@ from lacuna_model.core.context import Layout, UpdateCounts
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.fill import Reader
-from lacuna_model.diffusion.blocks import BlockReader
-from lacuna_model.diffusion.reading import FullReader, LoadedDiffusion
+from lacuna_model.diffusion.reading import BlockReader, FullReader, LoadedDiffusion
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
