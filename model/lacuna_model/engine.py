@@ -215,19 +215,19 @@ class Engine:
                 if not request.writes:
                     yield from opened.read(texts)
                 stats += found.stats
-                if found.fills is None:
+                if found.verdict.fills is None:
                     break
-                fills += found.fills
+                fills += found.verdict.fills
                 judgements += found.judgements
                 if found.outcome == "deadline":
                     break
         self._tiers.filled()
         stats = replace(stats, model=tier.model.name, unread=tier.unread)
-        if found.fills is None:
+        message, gap = found.verdict.message, found.verdict.gap
+        if found.verdict.fills is None:
             kept = region_groups.standing(text, request.regions)
-            message = found.message
-            if found.gap is not None and len(request.regions) > 1:
-                line = text.count(b"\n", 0, request.regions[group.start + found.gap].start) + 1
+            if gap is not None and len(request.regions) > 1:
+                line = text.count(b"\n", 0, request.regions[group.start + gap].start) + 1
                 message = f"line {line}: {message}"
             return InfillResult(found.outcome, kept, stats, message)
         fills = [*region_groups.closed(fills, newlines)]
@@ -239,7 +239,7 @@ class Engine:
             found.outcome,
             tuple(fills),
             stats,
-            found.message,
+            message,
             others,
             confidence=tuple(one.lines for one in judgements),
             words=tuple(one.words for one in judgements),

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import Constraint
-from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
+from lacuna_model.core.constraint import Constraint, Verdict
+from lacuna_model.core.context import Layout, WindowChooser, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
@@ -30,20 +30,17 @@ SPARE = 16
 
 @dataclass(frozen=True, slots=True)
 class FilledGroup:
-    """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
+    """The end of a group: the verdict on its fills, one a region, and ``others``, the further candidates.
 
-    ``judgements`` say how likely each fill is right, ``cut`` whether one has all the tokens that it may. Where there
-    are no fills, ``gap`` is the one that has none, if one alone is to blame.
+    ``judgements`` say how likely each fill is right, ``cut`` whether one has all the tokens that it may.
     """
 
     outcome: Status
-    message: str
-    fills: tuple[str, ...] | None
+    verdict: Verdict
     stats: FillStats
     others: tuple[tuple[str, ...], ...] = ()
     judgements: tuple[Judgement, ...] = ()
     cut: bool = False
-    gap: int | None = None
 
 
 def fill_group(
@@ -130,7 +127,7 @@ def fill_group(
     read = yield from encoded(session.cache.updating(layout, ahead=not request.writes), deadline)
     read = replace(read, constrained=candidates.constrained)
     if not request.writes:
-        return FilledGroup("ok", "", None, read)
+        return FilledGroup("ok", Verdict("ok", None), read)
 
     def show(seen: Snapshot) -> Snapshot:
         after, shown_to_all = total - len(before) - len(regions), dict[str, Any]()
@@ -141,8 +138,8 @@ def fill_group(
         return replace(seen, context_tokens=read.context_tokens, cached_tokens=read.cached_tokens, **shown_to_all)
 
     end = yield from shown(candidates.denoise(deadline), show)
-    fills, checks = end.verdict.fills, candidates.checks
-    sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
+    fills, checks = end.verdict.fills or (), candidates.checks
+    sizes = [len(tokenizer.encode(fill)) for fill in fills]
     stats = replace(
         read,
         nfe=candidates.passes,
@@ -152,37 +149,31 @@ def fill_group(
         deferrals=checks.deferrals,
         constraint_ms=candidates.counts.constraint_ms,
     )
-    if fills is None:
-        return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
     return FilledGroup(
         end.outcome,
-        end.verdict.message,
-        fills,
+        end.verdict,
         stats,
         tuple(found for found in candidates.found[1:] if found != fills),
-        candidates.judgements[fills],
-        any(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
+        candidates.judgements.get(fills, ()),
+        any(size >= most - 1 for size, most in zip(sizes, room, strict=False)),
     )
 
 
-def encoded(encoding: Generator[None, None, UpdateCounts], deadline: float | None) -> Generator[None, None, FillStats]:
+def encoded(encoding: Generator[None, None, FillStats], deadline: float | None) -> Generator[None, None, FillStats]:
     """Encode a context piece by piece, with pauses; the value is what that took.
 
     No tokens were encoded where the ``deadline`` has passed.
     """
     ms = 0.0
-    counts: UpdateCounts | None = None
     while True:
-        began = time.monotonic()
+        began, counts = time.monotonic(), None
         try:
             next(encoding)
         except StopIteration as end:
             counts = end.value
         ms += (time.monotonic() - began) * 1e3
-        if counts is not None:
-            return FillStats(context_tokens=counts.total, cached_tokens=counts.total - counts.encoded, encode_ms=ms)
-        if deadline is not None and time.monotonic() >= deadline:
-            return FillStats(encode_ms=ms)
+        if counts is not None or (deadline is not None and time.monotonic() >= deadline):
+            return replace(counts or FillStats(), encode_ms=ms)
         yield
 
 

@@ -165,9 +165,9 @@ class Editor:
         self.stats.append(found.stats)
         if found.outcome == "deadline":
             return Rewriting(found.outcome, None, LATE)
-        if found.fills is None:
-            return Rewriting(found.outcome, None, found.message or "no valid text was found")
-        written = part.written(found.fills[0])
+        if found.verdict.fills is None:
+            return Rewriting(found.outcome, None, found.verdict.message or "no valid text was found")
+        written = part.written(found.verdict.fills[0])
         if found.cut:
             why = f"the new text has over {region.max_tokens} tokens more than the old"
             return Rewriting("no_valid_fill", None, why, refused=written)
@@ -221,5 +221,5 @@ def answered(
     assert isinstance(request.task, AnswerChat)
     layout = chat_layout(model, request.task.messages)
     found = yield from fill_group(model, session, single, [], deadline, layout=layout)
-    fills = found.fills or ("",)
-    return InfillResult(found.outcome, fills, found.stats, found.message, found.others, ((),))
+    fills = found.verdict.fills or ("",)
+    return InfillResult(found.outcome, fills, found.stats, found.verdict.message, found.others, ((),))

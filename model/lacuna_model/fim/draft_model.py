@@ -28,16 +28,12 @@ SOON_ROWS = 64
 
 
 class DraftModel:
-    """The drafts of one request by the smaller model of ``larger``, whose ``context`` has the request's prompts.
+    """The drafts of one request by the smaller model of ``larger``, whose ``context`` has the request's prompts."""
 
-    ``begin`` is the token between the prompt of a gap and its fill.
-    """
-
-    def __init__(self, larger: LoadedFim, context: FimContext, begin: int) -> None:
+    def __init__(self, larger: LoadedFim, context: FimContext) -> None:
         assert larger.smaller is not None
         assert context.smaller is not None
         self._model, self._context = larger.smaller, context.smaller
-        self._begin = begin
         self._passes, self._costs, self._rates = larger.passes, larger.costs, larger.rates
         self._tracks: dict[Key, Track] = {}
         self._wanted: WantedSlots | None = None
@@ -104,7 +100,7 @@ class DraftModel:
         chain = self._context.chain(key[1])
         if key not in self._tracks:
             self._tracks[key] = self._context.reader.new()
-        track, ids = self._tracks[key], [self._context.begins(key[1], self._begin), *written]
+        track, ids = self._tracks[key], [self._context.begins(key[1]), *written]
         track.become(ids, sum(len(one.ids) for one in chain))
         track.forget_from(len(ids) - 1)
         return [*chain, track]

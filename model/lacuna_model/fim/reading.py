@@ -27,7 +27,6 @@ from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Wanted
-from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.track import EndRule, Summaries, Track, num_unread, parted
 from lacuna_model.text.diff import rejoined
 
@@ -122,7 +121,6 @@ class FimReader:
         self.passes = 0
         answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
-        self._begin = fill_opening(model.fim, layout)
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = layout.header is not None or (answering is not None and answering.as_old)
@@ -285,8 +283,8 @@ class FimReader:
         for part in parts:
             chain, tokens = self._context.chain(part.fill.gap.index), self._tokens_of(part.fill)
             track, masks = tokens.track, tokens.mask_track
-            begin = self._context.begins(part.fill.gap.index, self._begin)
-            track.become([begin, *part.known, *part.draft], sum(len(one.ids) for one in chain))
+            begin = self._context.begins(part.fill.gap.index)
+            track.become([begin, *part.written], sum(len(one.ids) for one in chain))
             track.forget_from(len(part.known))  # the last known token is read again, for its output
             asked.append(AskedChain([*chain, track], self._rules(part), part.num_accepted))
             masks.become([-1 - mask for mask in range(part.num_masks)], track.start + len(track.ids))
