@@ -138,21 +138,12 @@ def fill_group(
         return replace(seen, context_tokens=read.context_tokens, cached_tokens=read.cached_tokens, **shown_to_all)
 
     end = yield from shown(candidates.denoise(deadline), show)
-    fills, checks = end.verdict.fills or (), candidates.checks
+    fills = end.verdict.fills or ()
     sizes = [len(tokenizer.encode(fill)) for fill in fills]
-    stats = replace(
-        read,
-        nfe=candidates.passes,
-        steps=candidates.counts.steps,
-        tokens=sum(sizes),
-        vetoes=checks.vetoes,
-        deferrals=checks.deferrals,
-        constraint_ms=candidates.counts.constraint_ms,
-    )
     return FilledGroup(
         end.outcome,
         end.verdict,
-        stats,
+        replace(read, steps=candidates.counts.steps, tokens=sum(sizes), **candidates.counted),
         tuple(found for found in candidates.found[1:] if found != fills),
         candidates.judgements.get(fills, ()),
         any(size >= most - 1 for size, most in zip(sizes, room, strict=False)),

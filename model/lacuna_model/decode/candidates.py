@@ -8,10 +8,11 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
-from lacuna_model.core.constraint import Constraint, ConstraintStats, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, TokenText, Verdict
 from lacuna_model.core.params import SlotView, Snapshot
 from lacuna_model.decode.denoise import LoopCounts, LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, Reader, shown
@@ -63,15 +64,15 @@ class Candidates:
         self._of_lines: tuple[Judgement, ...] = ()
 
     @property
-    def passes(self) -> int:
-        """The forward passes of all attempts."""
-        return sum(attempt.reader.passes for attempt in self._attempts)
-
-    @property
-    def checks(self) -> ConstraintStats:
-        """The summed counters of all constraints."""
-        every = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
-        return ConstraintStats(sum(one.vetoes for one in every), sum(one.deferrals for one in every))
+    def counted(self) -> dict[str, Any]:
+        """The counts of all attempts so far, as snapshots and stats name them."""
+        checks = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
+        return {
+            "nfe": sum(attempt.reader.passes for attempt in self._attempts),
+            "vetoes": sum(one.vetoes for one in checks),
+            "deferrals": sum(one.deferrals for one in checks),
+            "constraint_ms": self.counts.constraint_ms,
+        }
 
     @property
     def constrained(self) -> bool:
@@ -157,13 +158,10 @@ class Candidates:
             self.counts.steps,
             tuple(texts),
             tuple(slots),
-            self.passes,
-            self.checks.vetoes,
-            self.checks.deferrals,
-            self.counts.constraint_ms,
-            written,
-            tuple(one.lines for one in self._of_lines),
-            tuple(one.words for one in self._of_lines),
+            written=written,
+            confidence=tuple(one.lines for one in self._of_lines),
+            words=tuple(one.words for one in self._of_lines),
+            **self.counted,
         )
 
     def _text(self, token: int) -> str:

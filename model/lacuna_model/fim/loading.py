@@ -51,7 +51,7 @@ from lacuna_model.network.devices import (
 )
 from lacuna_model.network.linear import EDIT, INFILL
 from lacuna_model.network.transformer import Network, Transformer
-from lacuna_model.tokenizer import FimTokens, Tokenizer, Vocabulary
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 
 # The kinds of the prepared forms of :func:`.preparing.for_gpu`.
 GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
@@ -62,6 +62,8 @@ NO_TOKENS = (
 )
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
+# One tokenizer for a model and for that which drafts for it.
+_made_of = lru_cache(maxsize=1)(Tokenizer)
 
 
 @dataclass(frozen=True)
@@ -260,9 +262,3 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
     if about.vocabulary.fim is None and (folder is None or folder.is_causal):
         raise WeightsError(NO_TOKENS.format(path))
     return weights, about
-
-
-@lru_cache(maxsize=1)
-def _made_of(vocabulary: Vocabulary) -> Tokenizer:
-    """The tokenizer of a vocabulary: one for a model and for that which drafts for it."""
-    return Tokenizer(vocabulary)

@@ -8,7 +8,7 @@ A model that has mask rows may read some behind a draft: they propose the draft 
 A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -97,13 +97,6 @@ class Announced:
     parts: list[FillInPass]
     wanted: Wanted
 
-    def is_for(self, fills: Sequence[Fill]) -> bool:
-        """Whether the fills are as they were when it was announced, or as they were foreseen."""
-        return all(
-            (one.status, one.tokens) == (other.status, other.tokens)
-            for one, other in zip(self.fills, fills, strict=True)
-        )
-
 
 class FimReader:
     """Reads one request's fills after a document's prompts, with the temperature and the seed of its ``options``."""
@@ -141,22 +134,22 @@ class FimReader:
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         if self._announced is not None:
-            if self._announced.is_for(fills):
+            announced, now = ([(one.status, one.tokens) for one in some] for some in (self._announced.fills, fills))
+            if announced == now:  # as they were, or as they were foreseen
                 for part in self._announced.parts:
                     self._tokens_of(part.fill).see(list(part.fill.tokens))
                 return
             self.withdraw()
         yield from self._announcing(fills)
 
-    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+    @torch.inference_mode()
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterator[None]:
         """Begin the pass behind whole ``runs`` on a device that works beside the host, if none of them ends its fill.
 
         The end of a fill would change the prompts of later gaps, and what was read of them.
         """
-        return self._going_ahead(fills, runs) if self._model.passes.is_asynchronous else ()
-
-    @torch.inference_mode()
-    def _going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Generator[None, None, None]:
+        if not self._model.passes.is_asynchronous:
+            return
         foreseen = list[Fill]()
         for fill, run in zip(fills, runs, strict=True):
             if run is not None:

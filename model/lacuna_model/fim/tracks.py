@@ -256,13 +256,13 @@ class Together:
         """How many of the rows are mask rows."""
         return sum(token < 0 for rows in self._present for token in rows.ids)
 
-    def spans(self) -> list[dict[Track, range]]:
+    def spans(self) -> list[dict[Track, slice]]:
         """The rows of the pass that are each reader's, by track."""
         found, first = list[dict[Track, range]](), 0
         for rows in self._rows:
             found.append({})
             for track, places in rows.places.items() if rows is not None else ():
-                found[-1][track] = range(first, first := first + len(places))
+                found[-1][track] = slice(first, first := first + len(places))
         return found
 
     def read(self, transformer: Network, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
@@ -280,7 +280,7 @@ def read_together(
         if not len(together):
             return [{} for _ in wanted]
         states = together.read(transformer).states
-    return [{track: states[span.start : span.stop] for track, span in own.items()} for own in together.spans()]
+    return [{track: states[span] for track, span in own.items()} for own in together.spans()]
 
 
 def chosen_of(chains: Sequence[Chain], most: int | None) -> tuple[dict[Track, Chain], dict[Track, list[int]]]:
