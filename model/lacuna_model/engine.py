@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Unpack
 
 from msgspec.structs import replace
@@ -151,7 +151,6 @@ class Engine:
         return self.workspaces.follow(request.workspace) if request.workspace else None
 
     def _snippets(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
-        """Choose the snippets that a fill would read."""
         assert isinstance(request.task, ChooseSnippets)
         return snippets_only(request, request.task.tokens, self._project(request), self.model.tokenizer, deadline)
 
@@ -171,7 +170,6 @@ class Engine:
         elif request.signatures:
             told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
             request = replace(request, snippets=(*request.snippets, *told))
-        elsewhere = project.segments(request.path) if project is not None else []
         groups, due = region_groups.grouped(regions), 0
         if isinstance(request.task, FillGaps):
             if len(groups) == 1:
@@ -197,8 +195,7 @@ class Engine:
                 if later:  # the constraint sees stand-ins in the later gaps
                     checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
-                opened, texts = self._opened(document), self._unhealed(current, moved)
-                known = [*elsewhere, *opened.segments(texts)] if request.writes else []
+                known = self._segments(request, document, project, current, moved) if request.writes else []
                 names = project.names_of(own) if project is not None else ()
                 found = yield from fill_group(
                     tier.model,
@@ -213,7 +210,7 @@ class Engine:
                     total=len(regions),
                 )
                 if not request.writes:
-                    yield from opened.read(texts)
+                    yield from self._opened(document).read(self._unhealed(current, moved))
                 stats += found.stats
                 if found.verdict.fills is None:
                     break
@@ -247,12 +244,7 @@ class Engine:
 
     def _edit(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Rewrite the regions by their instructions or the last changes."""
-        project = self._project(request)
-        elsewhere = project.segments(request.path) if project is not None else []
-
-        def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
-
+        known = partial(self._segments, request, document, self._project(request))
         by_rows = isinstance(request.task, FollowChanges) and isinstance(self.model, LoadedFim) and self.model.rewrites
         with self.sessions.running(document) if by_rows else self._instructed(document) as session:
             editor = Editor(self.model, session, request, known, deadline)
@@ -260,13 +252,19 @@ class Engine:
         return replace(result, stats=sum(editor.stats, FillStats()))
 
     def _chat(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
-        """Answer a chat."""
         with self._instructed(document) as session:
             return (yield from answered(self.model, session, request, deadline))
 
     def _instructed(self, document: str) -> AbstractContextManager[DocumentSession]:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
         return self.sessions.running(f"{document}\0instructed")
+
+    def _segments(
+        self, request: InfillRequest, document: str, project: Project | None, text: bytes, regions: Sequence[Region]
+    ) -> list[Segment]:
+        """What the prior searches for the gaps of a text: the project, and the open document as it is there."""
+        elsewhere = project.segments(request.path) if project is not None else []
+        return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
 
     def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:
         """The texts between the gaps of the open document, as the prior searches them.

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lacuna_model.core.context import Header, Layout, TextTokenizer, finished
+from lacuna_model.core.context import Header, Layout, TextTokenizer
 from lacuna_model.core.params import FillStats
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.passes import ContextPieces
@@ -183,10 +183,6 @@ class FimContext:
         """Take the prompts of a layout; returns how many of their tokens are still to be read."""
         self._become(layout)
         return self.num_unread
-
-    def update(self, layout: Layout) -> FillStats:
-        """As :meth:`updating`, without pauses."""
-        return finished(self.updating(layout))
 
     @torch.inference_mode()
     def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, FillStats]:

@@ -105,7 +105,7 @@ class MaskedPasses:
             (one.reader, [*one.chains, *([*chain, tail] for chain, tail in zip(one.chains, own, strict=True))])
             for one, own in zip(together, tails, strict=True)
         ]
-        with Together(asked) as rows:
+        with Together.of(asked) as rows:
             read = rows.read(self.transformer)
         parts = [
             torch.cat((read.states[span[chain[-1]].stop - 1 :][:1], read.states[span.get(tail, slice(0, 0))]))

@@ -147,7 +147,7 @@ class SharedPasses:
         While the device is at a pass, that would be too early: others may announce more until it has ended.
         """
         if not (wanted.has_begun or self._is_busy or self._is_too_wide(wanted)):
-            self._begin_beside_others(wanted)
+            beside_others(self._pass, wanted, self._fitting(wanted))
 
     @torch.inference_mode()
     def read(self, wanted: Wanted) -> list[Summaries]:
@@ -160,7 +160,7 @@ class SharedPasses:
             if self._is_too_wide(wanted):
                 self._read_in_parts(wanted)
             else:
-                self._begin_beside_others(wanted)
+                beside_others(self._pass, wanted, self._fitting(wanted))
         found = self._found(wanted)
         self._announced.pop(wanted.reader, None)
         return found
@@ -185,9 +185,6 @@ class SharedPasses:
     def _is_too_wide(self, wanted: Wanted) -> bool:
         most = self._transformer.exact_rows
         return most is not None and wanted.num_unread > most
-
-    def _begin_beside_others(self, wanted: Wanted) -> None:
-        beside_others(self._pass, wanted, self._fitting(wanted))
 
     def _fitting(self, wanted: Wanted) -> list[Wanted]:
         """Those that wait and fit into a pass with ``wanted``, first come, first served."""
@@ -221,7 +218,7 @@ class SharedPasses:
     def _pass(self, together: Sequence[Wanted]) -> None:
         """One pass. On the host it ends with the outputs; a device is given it, and goes on with it."""
         began, waits = perf_counter(), self._is_busy
-        with Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together]) as rows:
+        with Together.of((one.reader, [asked.chain for asked in one.asked]) for one in together) as rows:
             spans = rows.spans()
             pairs = zip(together, spans, strict=True)
             ends = [(asked, own[asked.chain[-1]].stop) for wanted, own in pairs for asked in wanted.asked]
