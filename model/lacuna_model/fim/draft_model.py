@@ -89,7 +89,8 @@ class DraftModel:
         for gap in dict.fromkeys(gap for _, gap in wanted):
             if self._rounds == 1 and self._context.num_missing(gap) > SOON_ROWS:
                 continue
-            expected = sum(_expected(fill) for key, fill in wanted.items() if key[1] == gap)
+            own = ((len(fill.written), fill.room) for key, fill in wanted.items() if key[1] == gap)
+            expected = sum(min(max(EXPECTED - written, written), room) for written, room in own)
             worth_ms = expected * saved_ms + self._costs.spare_ms
             if (yield from self._context.catching_up(gap, worth_ms, self._model.costs)):
                 ready.add(gap)
@@ -104,11 +105,6 @@ class DraftModel:
         track.become(ids, sum(len(one.ids) for one in chain))
         track.forget_from(len(ids) - 1)
         return [*chain, track]
-
-
-def _expected(fill: WrittenFill) -> int:
-    """How many tokens are expected to follow those of a fill."""
-    return min(max(EXPECTED - len(fill.written), len(fill.written)), fill.room)
 
 
 def can_draft(smaller: LoadedFim, larger: LoadedFim) -> bool:
