@@ -253,7 +253,7 @@ class Together:
 
     def spans(self) -> list[dict[Track, slice]]:
         """The rows of the pass that are each reader's, by track."""
-        found, first = list[dict[Track, range]](), 0
+        found, first = list[dict[Track, slice]](), 0
         for rows in self._rows:
             found.append({})
             for track, places in rows.places.items() if rows is not None else ():
