@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Unpack
 
 from msgspec.structs import replace
@@ -26,12 +26,12 @@ from lacuna_model.core.params import (
     Snapshot,
     Task,
 )
-from lacuna_model.decode import gate
-from lacuna_model.decode.gate import Judgement
+from lacuna_model.decode.fill import shown
+from lacuna_model.decode.gate import Judgement, shipped
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
-from lacuna_model.group_fill import among, fill_group, text_layout
+from lacuna_model.group_fill import fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
@@ -48,7 +48,8 @@ HEALED_BYTES = 400
 LARGEST_WINDOW = 3 / 4
 # Documents whose indexes are kept.
 MAX_INDEXED = 8
-Steps = Generator[Snapshot, None, InfillResult]
+# The steps of a request; without a snapshot, there is nothing new.
+Steps = Generator[Snapshot | None, None, InfillResult]
 
 
 class Engine:
@@ -64,7 +65,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
-        self.gate = gate.shipped()
+        self.gate = shipped()
         self._opened = lru_cache(MAX_INDEXED)(lambda document: PiecewiseIndex(model.tokenizer))
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
@@ -109,7 +110,7 @@ class Engine:
         """Fill every region and return the result."""
         return finished(self.stream(request))
 
-    def stream(self, request: InfillRequest, *, document: str = "") -> Steps:
+    def stream(self, request: InfillRequest, *, document: str = "") -> Generator[Snapshot, None, InfillResult]:
         """Fill every region, yielding a snapshot after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
@@ -123,7 +124,14 @@ class Engine:
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
-        return (yield from work.in_steps(self._checked_or_not(request, document or request.path)))
+        last = Snapshot(0, ("",) * len(request.regions), ((),) * len(request.regions))
+
+        def show(seen: Snapshot | None) -> Snapshot:
+            nonlocal last
+            last = seen or last
+            return last
+
+        return (yield from work.in_steps(shown(self._checked_or_not(request, document or request.path), show)))
 
     def _checked_or_not(self, request: InfillRequest, document: str) -> Steps:
         """As :meth:`stream`, in steps that may each take as long as they need."""
@@ -143,7 +151,6 @@ class Engine:
         return self.workspaces.follow(request.workspace) if request.workspace else None
 
     def _snippets(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
-        """Choose the snippets that a fill would read."""
         assert isinstance(request.task, ChooseSnippets)
         return snippets_only(request, request.task.tokens, self._project(request), self.model.tokenizer, deadline)
 
@@ -163,7 +170,6 @@ class Engine:
         elif request.signatures:
             told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
             request = replace(request, snippets=(*request.snippets, *told))
-        elsewhere = project.segments(request.path) if project is not None else []
         groups, due = region_groups.grouped(regions), 0
         if isinstance(request.task, FillGaps):
             if len(groups) == 1:
@@ -189,28 +195,36 @@ class Engine:
                 if later:  # the constraint sees stand-ins in the later gaps
                     checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
-                opened, texts = self._opened(document), self._unhealed(current, moved)
-                known = [*elsewhere, *opened.segments(texts)] if request.writes else []
-                judge = self.gate if own.is_open_ended else None
+                known = self._segments(request, document, project, current, moved) if request.writes else []
                 names = project.names_of(own) if project is not None else ()
-                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge, names=names)
-                found = yield from among(filling, tuple(fills), len(regions))
-                for _ in () if request.writes else opened.read(texts):
-                    yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
+                found = yield from fill_group(
+                    tier.model,
+                    tier.session,
+                    own,
+                    known,
+                    deadline,
+                    checked,
+                    gate=self.gate,
+                    names=names,
+                    before=tuple(fills),
+                    total=len(regions),
+                )
+                if not request.writes:
+                    yield from self._opened(document).read(self._unhealed(current, moved))
                 stats += found.stats
-                if found.fills is None:
+                if found.verdict.fills is None:
                     break
-                fills += found.fills
+                fills += found.verdict.fills
                 judgements += found.judgements
                 if found.outcome == "deadline":
                     break
         self._tiers.filled()
         stats = replace(stats, model=tier.model.name, unread=tier.unread)
-        if found.fills is None:
+        message, gap = found.verdict.message, found.verdict.gap
+        if found.verdict.fills is None:
             kept = region_groups.standing(text, request.regions)
-            message = found.message
-            if found.gap is not None and len(request.regions) > 1:
-                line = text.count(b"\n", 0, request.regions[group.start + found.gap].start) + 1
+            if gap is not None and len(request.regions) > 1:
+                line = text.count(b"\n", 0, request.regions[group.start + gap].start) + 1
                 message = f"line {line}: {message}"
             return InfillResult(found.outcome, kept, stats, message)
         fills = [*region_groups.closed(fills, newlines)]
@@ -222,7 +236,7 @@ class Engine:
             found.outcome,
             tuple(fills),
             stats,
-            found.message,
+            message,
             others,
             confidence=tuple(one.lines for one in judgements),
             words=tuple(one.words for one in judgements),
@@ -230,12 +244,7 @@ class Engine:
 
     def _edit(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Rewrite the regions by their instructions or the last changes."""
-        project = self._project(request)
-        elsewhere = project.segments(request.path) if project is not None else []
-
-        def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
-
+        known = partial(self._segments, request, document, self._project(request))
         by_rows = isinstance(request.task, FollowChanges) and isinstance(self.model, LoadedFim) and self.model.rewrites
         with self.sessions.running(document) if by_rows else self._instructed(document) as session:
             editor = Editor(self.model, session, request, known, deadline)
@@ -243,13 +252,19 @@ class Engine:
         return replace(result, stats=sum(editor.stats, FillStats()))
 
     def _chat(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
-        """Answer a chat."""
         with self._instructed(document) as session:
             return (yield from answered(self.model, session, request, deadline))
 
     def _instructed(self, document: str) -> AbstractContextManager[DocumentSession]:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
         return self.sessions.running(f"{document}\0instructed")
+
+    def _segments(
+        self, request: InfillRequest, document: str, project: Project | None, text: bytes, regions: Sequence[Region]
+    ) -> list[Segment]:
+        """What the prior searches for the gaps of a text: the project, and the open document as it is there."""
+        elsewhere = project.segments(request.path) if project is not None else []
+        return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
 
     def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:
         """The texts between the gaps of the open document, as the prior searches them.

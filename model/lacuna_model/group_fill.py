@@ -4,19 +4,18 @@ import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import Constraint
-from lacuna_model.core.context import Layout, UpdateCounts, WindowChooser, lay_out
+from lacuna_model.core.constraint import Constraint, Verdict
+from lacuna_model.core.context import Layout, WindowChooser, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill, shown
-from lacuna_model.decode.gate import Gate, Judgement, lines_right
+from lacuna_model.decode.gate import GapSurroundings, Gate, JudgedFill, Judgement, lines_right
 from lacuna_model.diffusion.reading import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded, opening, reader
@@ -25,28 +24,23 @@ from lacuna_model.tiers import DocumentSession
 from lacuna_model.workspace.known_first import KnownFirst
 from lacuna_model.workspace.known_names import KnownNames
 
-T = TypeVar("T")
-
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class FilledGroup:
-    """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
+    """The end of a group: the verdict on its fills, one a region, and ``others``, the further candidates.
 
-    ``judgements`` say how likely each fill is right, ``cut`` which fills have all the tokens that they may have. Where
-    there are no fills, ``gap`` is the one that has none, if one alone is to blame.
+    ``judgements`` say how likely each fill is right, ``cut`` whether one has all the tokens that it may.
     """
 
     outcome: Status
-    message: str
-    fills: tuple[str, ...] | None
+    verdict: Verdict
     stats: FillStats
     others: tuple[tuple[str, ...], ...] = ()
     judgements: tuple[Judgement, ...] = ()
-    cut: tuple[bool, ...] = ()
-    gap: int | None = None
+    cut: bool = False
 
 
 def fill_group(
@@ -59,13 +53,16 @@ def fill_group(
     layout: Layout | None = None,
     gate: Gate | None = None,
     names: Sequence[KnownNames] = (),
-) -> Generator[Snapshot, None, FilledGroup]:
+    before: tuple[str, ...] = (),
+    total: int = 0,
+) -> Generator[Snapshot | None, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
     ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
     request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
-    encoded in pieces. A snapshot follows each, so that other requests may run in between. ``gate`` judges open fills.
-    ``names`` has, for each region, what says which names of a fill are known.
+    encoded in pieces. A pause follows each, so that other requests may run in between. ``gate`` judges open fills.
+    ``names`` has, for each region, what says which names of a fill are known. Snapshots show all ``total`` regions of
+    which these are a part, behind those that have the fills ``before``.
     Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
@@ -76,8 +73,8 @@ def fill_group(
     _check_room(layout, sum(room) + SPARE * len(regions), model.config.max_positions)
     written = layout.olds or layout.answering  # such a text may have lines of the suffix
     # A text without a path and a language may be code, as in the requests of many clients.
-    named = bool(request.path or request.language)
-    has_grammar = not named or language_for(request.path, request.language) is not None
+    language = language_for(request.path, request.language)
+    has_grammar = language is not None or not (request.path or request.language)
     rules = [None] * len(regions) if written else [*region_groups.stop_rules(text, regions, has_grammar=has_grammar)]
     any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
     empty = [
@@ -118,83 +115,57 @@ def fill_group(
     around = GapSurroundings(text, regions[0])
 
     def judge(delivered: str, fill: Fill) -> Judgement:
-        if gate is not None:
+        if gate is not None and request.is_open_ended:
             found = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
         else:
             found = lines_right(delivered, fill, tokenizer)
         uses = names[fill.gap.index].uses(delivered) if names else None
         return found.knowing(delivered, uses or ())
 
-    language = language_for(request.path, request.language) if options.syntax else None
-    for _ in scanning(text if checked is None else checked, regions, language):
-        yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
+    yield from scanning(text if checked is None else checked, regions, language if options.syntax else None)
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
-    encoding = session.cache.updating(layout, ahead=not request.writes)
-    read = yield from encoded(encoding, len(regions), deadline)
+    read = yield from encoded(session.cache.updating(layout, ahead=not request.writes), deadline)
     read = replace(read, constrained=candidates.constrained)
     if not request.writes:
-        return FilledGroup("ok", "", None, read)
-    context = {"context_tokens": read.context_tokens, "cached_tokens": read.cached_tokens}
-    end = yield from shown(candidates.denoise(deadline), lambda seen: replace(seen, **context))
-    fills, checks = end.verdict.fills, candidates.checks
-    sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
-    stats = replace(
-        read,
-        nfe=candidates.passes,
-        steps=end.counts.steps,
-        tokens=sum(sizes),
-        vetoes=checks.vetoes,
-        deferrals=checks.deferrals,
-        constraint_ms=end.counts.constraint_ms,
-    )
-    if fills is None:
-        return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
-    return FilledGroup(
-        end.outcome,
-        end.verdict.message,
-        fills,
-        stats,
-        tuple(found for found in candidates.found[1:] if found != fills),
-        candidates.judgements[fills],
-        tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
-    )
-
-
-def among(filling: Generator[Snapshot, None, T], before: tuple[str, ...], total: int) -> Generator[Snapshot, None, T]:
-    """The same generator, whose snapshots show all ``total`` regions: ``before`` are the fills of the earlier ones."""
+        return FilledGroup("ok", Verdict("ok", None), read)
 
     def show(seen: Snapshot) -> Snapshot:
-        after, shown_to_all = total - len(before) - len(seen.fills), dict[str, Any]()
+        after, shown_to_all = total - len(before) - len(regions), dict[str, Any]()
         for name, none in (("fills", ""), ("written", ""), ("slots", ()), ("confidence", ()), ("words", ())):
             if own := getattr(seen, name):
                 first = before if none == "" else (none,) * len(before)
                 shown_to_all[name] = (*first, *own, *(none,) * after)
-        return replace(seen, **shown_to_all)
+        return replace(seen, context_tokens=read.context_tokens, cached_tokens=read.cached_tokens, **shown_to_all)
 
-    return (yield from shown(filling, show))
+    end = yield from shown(candidates.denoise(deadline), show)
+    fills = end.verdict.fills or ()
+    sizes = [len(tokenizer.encode(fill)) for fill in fills]
+    return FilledGroup(
+        end.outcome,
+        end.verdict,
+        replace(read, steps=candidates.counts.steps, tokens=sum(sizes), **candidates.counted),
+        tuple(found for found in candidates.found[1:] if found != fills),
+        candidates.judgements.get(fills, ()),
+        any(size >= most - 1 for size, most in zip(sizes, room, strict=False)),
+    )
 
 
-def encoded(
-    encoding: Generator[None, None, UpdateCounts], count: int, deadline: float | None
-) -> Generator[Snapshot, None, FillStats]:
-    """Encode the context of ``count`` regions piece by piece; the value is what that took.
+def encoded(encoding: Generator[None, None, FillStats], deadline: float | None) -> Generator[None, None, FillStats]:
+    """Encode a context piece by piece, with pauses; the value is what that took.
 
     No tokens were encoded where the ``deadline`` has passed.
     """
     ms = 0.0
-    counts: UpdateCounts | None = None
     while True:
-        began = time.monotonic()
+        began, counts = time.monotonic(), None
         try:
             next(encoding)
         except StopIteration as end:
             counts = end.value
         ms += (time.monotonic() - began) * 1e3
-        if counts is not None:
-            return FillStats(context_tokens=counts.total, cached_tokens=counts.total - counts.encoded, encode_ms=ms)
-        if deadline is not None and time.monotonic() >= deadline:
-            return FillStats(encode_ms=ms)
-        yield Snapshot(0, ("",) * count, ((),) * count)
+        if counts is not None or (deadline is not None and time.monotonic() >= deadline):
+            return replace(counts or FillStats(), encode_ms=ms)
+        yield
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

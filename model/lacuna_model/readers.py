@@ -9,17 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from lacuna_model.core.context import Layout, UpdateCounts
+from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import OtherKindError, WeightsError
-from lacuna_model.core.params import DecodeOptions, InfillRequest
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest
 from lacuna_model.decode.fill import Reader
-from lacuna_model.diffusion.blocks import BlockReader
-from lacuna_model.diffusion.reading import FullReader, LoadedDiffusion
+from lacuna_model.diffusion.reading import BlockReader, FullReader, LoadedDiffusion
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.fim.prompt import fill_opening, prompt_head
+from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.hub import models
 from lacuna_model.loading.checkpoint import Checkpoint
@@ -45,11 +44,10 @@ class NoCache:
 
     num_bytes = 0
 
-    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
+    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, FillStats]:
         """Count the context's tokens, without a pause."""
         yield from ()
-        total = len(layout.opening) + sum(map(len, layout.segments))
-        return UpdateCounts(total=total, encoded=total)
+        return FillStats(context_tokens=len(layout.opening) + sum(map(len, layout.segments)))
 
 
 Cache = NoCache | FimContext
@@ -181,5 +179,5 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     most = model.most_masks if options.drafter and model.smaller is None else 0
     drafts = Drafts(layout, known if options.prior else (), model.costs, model.rates, model.tokenizer.special_ids, most)
     helps = options.drafter and layout.header is None and model.smaller is not None
-    smaller = DraftModel(model, cache, fill_opening(model.fim, layout)) if helps else None
+    smaller = DraftModel(model, cache) if helps else None
     return FimReader(model, cache, drafts, layout, options, smaller)

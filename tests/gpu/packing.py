@@ -10,7 +10,7 @@ import torch
 from tests.gpu.packed import MAX_IDS, About, Pack
 from torch import Tensor
 
-from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.fim.loading import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training.feeding import LEAST_TOKENS, Sample, format_tokens

@@ -32,8 +32,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.engine import Engine
-from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.fim.loading import FREQUENT_TOKENS, LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.tokenizer import Tokenizer, Vocabulary

@@ -21,8 +21,7 @@ from torch import Tensor
 from lacuna_kernels import gpu, reference
 from lacuna_model.decode.sampling import PrefixTable
 from lacuna_model.fim import loading, measuring
-from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.preparing import for_gpu
+from lacuna_model.fim.loading import LoadedFim, for_gpu
 from lacuna_model.hub import atomic, models
 from lacuna_model.loading import rows_file
 from lacuna_model.loading.chat import ChatTemplate

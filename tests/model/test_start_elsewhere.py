@@ -9,8 +9,7 @@ from lacuna_kernels import gpu
 from lacuna_model.core.errors import DeviceError
 from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.fim.loading import FREQUENT_TOKENS, LoadedFim
 from lacuna_model.hub import models
 
 from . import started, tiny

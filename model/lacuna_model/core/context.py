@@ -88,14 +88,6 @@ class Layout:
         return self.olds[gap] if self.olds else ()
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateCounts:
-    """How many context tokens a request has, and how many of them had to be encoded."""
-
-    total: int
-    encoded: int
-
-
 def finished(steps: Generator[object, None, Result]) -> Result:
     """Run a generator to its end and return its value."""
     while True:

@@ -260,7 +260,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     Behind the committed slots of a fill-in-the-middle model are the drafts that its next pass verifies, and the masks
     that it denoises in the same pass. A slot that is then committed with another text was corrected.
 
-    ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``vetoes``,
+    ``step`` counts the steps; it is 0 while the first context is being encoded. ``nfe``, ``vetoes``,
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
     apart for one window, they are filled in groups, and all counts start again from zero for each group. From the first
     step on, ``context_tokens`` and ``cached_tokens`` are those of FillStats.

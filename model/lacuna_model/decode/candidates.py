@@ -4,16 +4,17 @@ A fork repeats the first fill up to a place of low confidence, and takes the nex
 followed by the forks with the likeliest such tokens; one with fewer unknown names comes before it.
 """
 
+import math
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 
-from lacuna_model.core.constraint import Constraint, ConstraintStats, TokenText, Verdict
-from lacuna_model.core.params import Snapshot
-from lacuna_model.decode.denoise import LoopEnd, denoise
+from lacuna_model.core.constraint import Constraint, TokenText, Verdict
+from lacuna_model.core.params import SlotView, Snapshot
+from lacuna_model.decode.denoise import LoopCounts, LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, Reader, shown
 from lacuna_model.decode.gate import Judgement
 
@@ -40,7 +41,7 @@ class Candidates:
 
     ``attempt`` makes the reader, fills and constraints for candidates that begin with the given tokens. ``judge`` says
     how likely the delivered text of a fill is right. ``found`` has the fills, best first, and ``judgements`` what was
-    said of each, by gap.
+    said of each, by gap; ``counts`` are those of all loops.
     """
 
     def __init__(
@@ -58,20 +59,20 @@ class Candidates:
         self._judge = judge
         self.found: list[Fills] = []
         self.judgements: dict[Fills, tuple[Judgement, ...]] = {}
-        self._shown: Snapshot | None = None
+        self.counts = LoopCounts()
         self._lines: Fills = ()
         self._of_lines: tuple[Judgement, ...] = ()
 
     @property
-    def passes(self) -> int:
-        """The forward passes of all attempts."""
-        return sum(attempt.reader.passes for attempt in self._attempts)
-
-    @property
-    def checks(self) -> ConstraintStats:
-        """The summed counters of all constraints."""
-        every = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
-        return ConstraintStats(sum(one.vetoes for one in every), sum(one.deferrals for one in every))
+    def counted(self) -> dict[str, Any]:
+        """The counts of all attempts so far, as snapshots and stats name them."""
+        checks = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
+        return {
+            "nfe": sum(attempt.reader.passes for attempt in self._attempts),
+            "vetoes": sum(one.vetoes for one in checks),
+            "deferrals": sum(one.deferrals for one in checks),
+            "constraint_ms": self.counts.constraint_ms,
+        }
 
     @property
     def constrained(self) -> bool:
@@ -94,8 +95,6 @@ class Candidates:
         if deadline is not None:
             deadline = min(deadline, time.monotonic() + FORK_SECONDS)
         forked = yield from self._run_loop(others, deadline)
-        end.counts.steps += forked.counts.steps
-        end.counts.constraint_ms += forked.counts.constraint_ms
         own = [
             verdict.fills
             for number, (verdict, begin) in enumerate(zip(forked.verdicts, begins, strict=False))
@@ -106,7 +105,7 @@ class Candidates:
         if own:
             unknown = {fills: sum(one.unknown for one in self.judgements[fills]) for fills in [*self.found, *own]}
             self.found = sorted(unknown, key=unknown.__getitem__)[: self._wanted]
-            end = LoopEnd("ok", Verdict("ok", self.found[0]), end.counts)
+            end = LoopEnd("ok", Verdict("ok", self.found[0]))
         return end
 
     def _goes_on(self, fills: Fills, begins: Begins) -> bool:
@@ -124,34 +123,58 @@ class Candidates:
 
     def _run_loop(self, attempt: Attempt, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
-        loop = denoise(attempt.reader, attempt.fills, attempt.constraints, self._tokens, deadline=deadline)
-        left = self._shown
-
-        def show(seen: Snapshot) -> Snapshot:
-            waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
-            self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-            checks = self.checks
-            written = tuple(fill.text(self._tokens) or "" for fill in self._attempts[0].fills)
-            lines = tuple(text[: text.rfind("\n") + 1] for text in written)
-            if lines != self._lines:
-                self._lines, self._of_lines = lines, self._judged(lines, self._attempts[0].fills, 0)
-            return replace_fields(
-                self._shown,
-                written=written,
-                confidence=tuple(one.lines for one in self._of_lines),
-                words=tuple(one.words for one in self._of_lines),
-                nfe=self.passes,
-                vetoes=checks.vetoes,
-                deferrals=checks.deferrals,
-                constraint_ms=waited,
-            )
-
-        with closing(loop):
-            end = yield from shown(loop, show)
+        loop = denoise(attempt.reader, attempt.fills, attempt.constraints, self._tokens, self.counts, deadline=deadline)
+        end = yield from shown(loop, lambda _: self._snapshot(self._attempts[0]))
         for candidate, verdict in enumerate(end.verdicts):
             if verdict.fills is not None:
                 self.judgements.setdefault(verdict.fills, self._judged(verdict.fills, attempt.fills, candidate))
         return end
+
+    def _snapshot(self, first: Attempt) -> Snapshot:
+        """The fills now: their tokens, and behind them what is drafted, without the healed text before the gap.
+
+        The confidence of a token is the probability that the model gave it, that of a draft how likely it holds.
+        """
+        texts, slots = list[str](), []
+        for fill in first.fills:
+            coming = first.reader.drafted(fill) if fill.is_open else ()
+            texts.append(fill.text(self._tokens, [one.token for one in coming if one.token is not None]) or "")
+            views = [
+                SlotView(self._text(token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
+                for place, token in enumerate(fill.tokens)
+            ]
+            views += [
+                SlotView("", "mask", 0.0)
+                if one.token is None
+                else SlotView(self._text(one.token), "draft", one.probability)
+                for one in coming
+            ]
+            slots.append(tuple(_without(views, fill.gap.prefix.decode())))
+        written = tuple(fill.text(self._tokens) or "" for fill in first.fills)
+        lines = tuple(text[: text.rfind("\n") + 1] for text in written)
+        if lines != self._lines:
+            self._lines, self._of_lines = lines, self._judged(lines, first.fills, 0)
+        return Snapshot(
+            self.counts.steps,
+            tuple(texts),
+            tuple(slots),
+            written=written,
+            confidence=tuple(one.lines for one in self._of_lines),
+            words=tuple(one.words for one in self._of_lines),
+            **self.counted,
+        )
+
+    def _text(self, token: int) -> str:
+        return self._tokens.token_bytes(token).decode(errors="replace")
+
+
+def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
+    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
+    for slot in slots:
+        is_healed = bool(healed)
+        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
+        if left or not is_healed:
+            yield replace(slot, text=left)
 
 
 def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list[Begins]:

@@ -1,18 +1,15 @@
-"""The loop: one for every model and constraint. Draft, verify, take, end, show.
+"""The loop: one for every model and constraint. Draft, verify, take, end.
 
 The fills of several candidates go on side by side, in the same passes. They read the same context and never each other.
 """
 
-import math
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-
-from msgspec.structs import replace
+from dataclasses import dataclass
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
-from lacuna_model.core.params import SlotView, Snapshot, Status
+from lacuna_model.core.params import Status
 from lacuna_model.decode.fill import Fill, FillStatus, Reader
 
 # After so many seconds of one step other requests have their turn before the next fill has its.
@@ -40,7 +37,6 @@ class LoopEnd:
 
     outcome: Status
     verdict: Verdict
-    counts: LoopCounts = field(default_factory=LoopCounts)
     verdicts: Sequence[Verdict] = ()
 
 
@@ -49,18 +45,19 @@ def denoise(
     fills: Sequence[Fill],
     constraints: Sequence[Constraint],
     tokens: TokenText,
+    counts: LoopCounts | None = None,
     *,
     deadline: float | None,
-) -> Generator[Snapshot, None, LoopEnd]:
-    """Write ``fills`` step by step, yielding a snapshot after each; return the outcome and the verdict.
+) -> Generator[None, None, LoopEnd]:
+    """Write ``fills`` step by step, with a pause after each; return the outcome and the verdict.
 
     ``fills`` are those of all gaps of the first candidate, then those of the next one; each candidate has its own
-    constraint. ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it before every pass, and
-    after every line that is taken. The next pass is announced before a snapshot is yielded; on a device
-    that works beside the host it begins before the constraint is asked, as if that takes all that was read.
+    constraint. ``counts`` go on from loop to loop. ``deadline`` is a ``time.monotonic`` instant in seconds. The loop
+    checks it before every pass, and after every line that is taken. The next pass is announced before a pause; on a
+    device that works beside the host it begins before the constraint is asked, as if that takes all that was read.
     """
     try:
-        return (yield from _Loop(reader, fills, constraints, tokens, deadline).run())
+        return (yield from _Loop(reader, fills, constraints, tokens, deadline, counts or LoopCounts()).run())
     finally:
         reader.withdraw()
 
@@ -72,9 +69,9 @@ class _Loop:
     constraints: Sequence[Constraint]
     tokens: TokenText
     deadline: float | None
-    counts: LoopCounts = field(default_factory=LoopCounts)
+    counts: LoopCounts
 
-    def run(self) -> Generator[Snapshot, None, LoopEnd]:
+    def run(self) -> Generator[None, None, LoopEnd]:
         """As :func:`denoise`."""
         if any(fill.is_open for fill in self.fills) and not self._is_late():
             yield from self._pausing(self.reader.announcing(self.fills))
@@ -91,42 +88,15 @@ class _Loop:
             self.counts.steps += 1
             if any(fill.is_open for fill in self.fills):
                 yield from self._pausing(self.reader.announcing(self.fills))
-            yield self._snapshot()
+            yield
         return self._ended(late=False)
 
-    def _pausing(self, preparing: Iterable[None]) -> Iterator[Snapshot]:
-        """Prepare the next pass; a snapshot is a pause, after which the request may have no more time."""
+    def _pausing(self, preparing: Iterable[None]) -> Iterator[None]:
+        """Prepare the next pass; after a pause the request may have no more time."""
         for _ in preparing:
-            yield self._snapshot()
+            yield
             if self._is_late():
                 return
-
-    def _snapshot(self) -> Snapshot:
-        """The fills now: their tokens, and behind them what is drafted, without the healed text before the gap.
-
-        The confidence of a token is the probability that the model gave it, that of a draft how likely it holds.
-        """
-        texts, slots = [], []
-        for fill in self.fills:
-            coming, prefix = self.reader.drafted(fill) if fill.is_open else (), fill.gap.prefix
-            drafted = [one.token for one in coming if one.token is not None]
-            written = self.tokens.decode_bytes([*fill.tokens, *drafted])
-            texts.append(written[len(prefix) :].decode(errors="replace") if written.startswith(prefix) else "")
-            views = [
-                SlotView(self._text(token), "committed", math.exp(fill.log_probs.get(place, 0.0)))
-                for place, token in enumerate(fill.tokens)
-            ]
-            views += [
-                SlotView("", "mask", 0.0)
-                if one.token is None
-                else SlotView(self._text(one.token), "draft", one.probability)
-                for one in coming
-            ]
-            slots.append(tuple(_without(views, prefix.decode())))
-        return Snapshot(self.counts.steps, tuple(texts), tuple(slots), constraint_ms=self.counts.constraint_ms)
-
-    def _text(self, token: int) -> str:
-        return self.tokens.token_bytes(token).decode(errors="replace")
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -136,18 +106,18 @@ class _Loop:
         with self.counts.waiting():
             verdicts = [one.verdict(self._written(number), late=late) for number, one in enumerate(self.constraints)]
         verdict = next((one for one in verdicts if one.fills is not None), verdicts[0])
-        return LoopEnd("deadline" if late else verdict.status, verdict, self.counts, verdicts)
+        return LoopEnd("deadline" if late else verdict.status, verdict, verdicts)
 
     def _written(self, candidate: int) -> list[FillSoFar]:
         return [fill.written() for fill in self.fills if fill.candidate == candidate]
 
-    def _take(self, runs: Sequence[Run | None]) -> Iterator[Snapshot]:
+    def _take(self, runs: Sequence[Run | None]) -> Iterator[None]:
         """Take what the constraint admits of the runs that a pass has read."""
         began = time.monotonic()
         for fill, run in zip(self.fills, runs, strict=True):
             if run is not None and fill.is_open:
                 if time.monotonic() - began > STEP_SECONDS:
-                    yield self._snapshot()
+                    yield
                     began = time.monotonic()
                 self._take_run(fill, run)
 
@@ -210,12 +180,3 @@ class _Loop:
         with self.counts.waiting():
             ended = FillSoFar(tuple(tokens), fill.most, ended=True, prefix=fill.gap.prefix)
             return self.constraints[fill.candidate].may_end(fill.gap.index, ended)
-
-
-def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
-    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    for slot in slots:
-        is_healed = bool(healed)
-        left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
-        if left or not is_healed:
-            yield replace(slot, text=left)

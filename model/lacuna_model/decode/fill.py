@@ -1,6 +1,7 @@
 """A fill, the growing list of tokens of one gap; what the loop asks of the model that reads it."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -194,17 +195,17 @@ class Reader(Protocol):
         ...
 
 
+Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
-def shown(
-    loop: Generator[Snapshot, None, Value], show: Callable[[Snapshot], Snapshot]
-) -> Generator[Snapshot, None, Value]:
-    """The same generator, with ``show`` applied to its snapshots."""
-    while True:
-        try:
-            seen = next(loop)
-        except StopIteration as end:
-            value: Value = end.value
-            return value
-        yield show(seen)
+def shown(loop: Generator[Item, None, Value], show: Callable[[Item], Snapshot]) -> Generator[Snapshot, None, Value]:
+    """The same generator, with what ``show`` makes of each pause; with it, the ``loop`` is closed."""
+    with closing(loop):
+        while True:
+            try:
+                seen = next(loop)
+            except StopIteration as end:
+                value: Value = end.value
+                return value
+            yield show(seen)

@@ -116,9 +116,10 @@ class Slots:
         rows = [row for row in self.rows[first:room] if row is not None]
         if end is not None and len(self.rows) < room:
             rows.append(sure(end))
-        if not rows:
-            return Run(np.zeros((0, NUM_CANDIDATES), np.int64), np.zeros((0, NUM_CANDIDATES), np.float32))
-        return Run(np.concatenate([row.ids for row in rows]), np.concatenate([row.logp for row in rows]))
+        ids, logp = np.zeros((0, NUM_CANDIDATES), np.int64), np.zeros((0, NUM_CANDIDATES), np.float32)
+        return Run(
+            np.concatenate([ids, *(row.ids for row in rows)]), np.concatenate([logp, *(row.logp for row in rows)])
+        )
 
     def drafted(self, first: int) -> list[Drafted]:
         """The slots from ``first`` on: masks as the last pass has seen them, up to the first that it has not."""

@@ -27,7 +27,7 @@ from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
 from lacuna_model.editing.prompts import rows_layout, window_layout
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.group_fill import among, encoded, fill_group
+from lacuna_model.group_fill import encoded, fill_group
 from lacuna_model.prior.index import Segment
 from lacuna_model.readers import Loaded
 from lacuna_model.syntax import constraint_for
@@ -39,7 +39,7 @@ LATE = "the time ran out; the text stays as it is"
 # Nothing is to do where that is likelier.
 NOTHING = 0.5
 Known = Callable[[bytes, Sequence[Region]], Sequence[Segment]]
-Steps = Generator[Snapshot, None, "Rewriting"]
+Steps = Generator[Snapshot | None, None, "Rewriting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Editor:
         self._changes = request.task.changes if isinstance(request.task, FollowChanges) else ()
         self.stats: list[FillStats] = []
 
-    def edited(self) -> Generator[Snapshot, None, InfillResult]:
+    def edited(self) -> Generator[Snapshot | None, None, InfillResult]:
         """Rewrite every region; the generator's value is the result without its counts.
 
         Later regions are read with the new text of the earlier ones. A region that gets no valid text keeps its own; so
@@ -136,14 +136,14 @@ class Editor:
 
     def _following(self, part: EditedPart, before: tuple[str, ...]) -> Steps:
         """What follows the changes, by the model's edit rows if it has any."""
-        model, total = self._model, len(self._request.regions)
+        model = self._model
         if not (isinstance(model, LoadedFim) and model.rewrites and self._changes):
             layout = window_layout(model, part, self._request, self._changes)
             return (yield from self._answered(part, layout, before))
         layout, cache = rows_layout(model, self._session, part, self._changes[-1]), self._session.cache
         assert isinstance(cache, FimContext)
         assert layout.header is not None
-        read = yield from among(encoded(cache.updating(layout), 1, self._deadline), before, total)
+        read = yield from encoded(cache.updating(layout), self._deadline)
         if not read.context_tokens:
             self.stats.append(read)
             return Rewriting("deadline", None, LATE)
@@ -159,15 +159,16 @@ class Editor:
         region, total = part.region, len(self._request.regions)
         single = msgspec.structs.replace(self._request, text=part.document.decode(), regions=(region,))
         known = self._known(part.document, [region])
-        filling = fill_group(self._model, self._session, single, known, self._deadline, layout=layout)
-        found = yield from among(filling, before, total)
+        found = yield from fill_group(
+            self._model, self._session, single, known, self._deadline, layout=layout, before=before, total=total
+        )
         self.stats.append(found.stats)
         if found.outcome == "deadline":
             return Rewriting(found.outcome, None, LATE)
-        if found.fills is None:
-            return Rewriting(found.outcome, None, found.message or "no valid text was found")
-        written = part.written(found.fills[0])
-        if any(found.cut):
+        if found.verdict.fills is None:
+            return Rewriting(found.outcome, None, found.verdict.message or "no valid text was found")
+        written = part.written(found.verdict.fills[0])
+        if found.cut:
             why = f"the new text has over {region.max_tokens} tokens more than the old"
             return Rewriting("no_valid_fill", None, why, refused=written)
         if self._instruction is not None:
@@ -213,12 +214,12 @@ class Editor:
 
 def answered(
     model: Loaded, session: DocumentSession, request: InfillRequest, deadline: float | None
-) -> Generator[Snapshot, None, InfillResult]:
+) -> Generator[Snapshot | None, None, InfillResult]:
     """Answer a chat; the generator's value is the result, its only fill the answer."""
     region = msgspec.structs.replace(request.regions[0], start=0, end=0)
     single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
     assert isinstance(request.task, AnswerChat)
     layout = chat_layout(model, request.task.messages)
     found = yield from fill_group(model, session, single, [], deadline, layout=layout)
-    fills = found.fills or ("",)
-    return InfillResult(found.outcome, fills, found.stats, found.message, found.others, ((),))
+    fills = found.verdict.fills or ("",)
+    return InfillResult(found.outcome, fills, found.stats, found.verdict.message, found.others, ((),))

@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lacuna_model.core.context import Header, Layout, TextTokenizer, UpdateCounts, finished
+from lacuna_model.core.context import Header, Layout, TextTokenizer
+from lacuna_model.core.params import FillStats
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.passes import ContextPieces
 from lacuna_model.fim.prompt import joined
@@ -163,7 +164,7 @@ class FimContext:
         self._suffixes: list[GapSuffix | Whole] = []
         self._header: list[Track] = []  # the middle token, and the header but for its last token
         self._header_behind: list[int] = []  # the prompt that the header was read behind
-        self._prompts = Prompts([], [], [])
+        self._prompts, self._begin = Prompts([], [], []), fim.middle
         self.smaller = smaller
         self._rough: dict[Track, int] = {}  # from which place on tracks were read without some tokens before
 
@@ -183,12 +184,8 @@ class FimContext:
         self._become(layout)
         return self.num_unread
 
-    def update(self, layout: Layout) -> UpdateCounts:
-        """As :meth:`updating`, without pauses."""
-        return finished(self.updating(layout))
-
     @torch.inference_mode()
-    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
+    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, FillStats]:
         """Encode the tokens of ``layout`` that are not encoded yet, with pauses; the first pass reads the last piece.
 
         ``ahead``: no pass follows, so all tokens are encoded, and stale suffixes are read again; the model that drafts
@@ -209,6 +206,7 @@ class FimContext:
     def _become(self, layout: Layout) -> None:
         """Take the prompts of a layout; their tokens are still to be read."""
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._fim)
+        self._begin = self._fim.middle if layout.answering is None else layout.answering.after
         self._resize(len(prompts.suffixes))
         # Other gaps, and the fills of an earlier request, are not needed any more.
         self.reader.tracks = self._tracks
@@ -223,6 +221,7 @@ class FimContext:
         if header is None:
             self._header = []
             return
+        self._begin = header.tokens[-1]
         behind = [token for track in self._prompt(0) for token in track.ids]
         if behind != self._header_behind or not self._header or self._header[1].kind != header.kind:
             self._header, self._header_behind = [Track(), Track(header.kind)], behind
@@ -241,7 +240,7 @@ class FimContext:
         said = self.reader.logits(states)[0].float().softmax(-1)
         return float(said[list(ends)].sum())
 
-    def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
+    def _reading(self, ahead: bool) -> Generator[None, None, FillStats]:
         first, *later = (self._prompt(gap) for gap in range(len(self._suffixes)))
         total, unread = sum(len(track.ids) for track in self._tracks), self.num_unread
         yield from self.reader.ending()
@@ -252,7 +251,7 @@ class FimContext:
             yield
         if ahead:
             yield from self._refreshing()
-        return UpdateCounts(total=total, encoded=unread)
+        return FillStats(context_tokens=total, cached_tokens=total - unread)
 
     def _refreshing(self) -> Generator[None, None, None]:
         """Read stale suffixes again, each into a new track that replaces the old one once it is complete."""
@@ -335,10 +334,10 @@ class FimContext:
         """The tracks of a gap's prompt."""
         return [self._head, *self._between[:gap], self._suffixes[gap].track]
 
-    def begins(self, gap: int, usual: int) -> int:
-        """The token between :meth:`chain` and a gap's fill: the ``usual`` one, or the last of a bare prompt."""
+    def begins(self, gap: int) -> int:
+        """The token between :meth:`chain` and a gap's fill; the last of a header, of a chat's or of a bare prompt."""
         last = self._suffixes[gap].last
-        return usual if last is None else last
+        return self._begin if last is None else last
 
     def _resize(self, gaps: int) -> None:
         fim = self._fim

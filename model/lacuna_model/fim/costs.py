@@ -254,12 +254,13 @@ class Ahead:
         """
         if not self.costs.ms(1):
             return len(run), most
-        token_ms, reached = self.token_ms, [1.0, *_chances(run)]
+        held, share_ms = _held(self.masked), [self.costs.share_ms(1 + masks) for masks in range(len(self.masked) + 1)]
+        # What a token takes, without other drafts: in a pass of its own, or by a pass with masks and one without.
+        cycles = [(2 * ms + self.costs.added_ms(masks)) / (2 + held[masks]) for masks, ms in enumerate(share_ms)]
+        token_ms, alone_ms = min(share_ms[0], *cycles[1:]), share_ms[0]
         # The milliseconds that a draft of so many masks saves, once it is there.
-        saved = [
-            (1 + held) * token_ms - self.costs.share_ms(1 + masks) for masks, held in enumerate(_held(self.masked))
-        ]
-        worth, read = [0.0, *saved[1:]], _held(run)
+        worth = [0.0, *((1 + more) * token_ms - ms for more, ms in zip(held[1:], share_ms[1:], strict=True))]
+        read, reached = _held(run), [1.0, *_chances(run)]
         ms = [self.costs.ms(rows + more) for more in range(len(run) + most + 1)]
         added = [0.0, *(self.costs.added_ms(masks) for masks in range(1, most + 1))]
         ways = [(slots, masks) for slots in range(len(run) + 1) for masks in range(most + 1)]
@@ -269,19 +270,9 @@ class Ahead:
             return read[slots] * token_ms + reached[slots] * worth[masks] - ms[slots + masks] - added[masks]
 
         slots, masks = max(ways, key=gain)
-        alone_ms = self.costs.share_ms(1)
         if not masks and most and token_ms >= alone_ms and self.costs.looks(alone_ms, added[most] + ms[most] - ms[0]):
             return slots, most
         return slots, masks
-
-    @property
-    def token_ms(self) -> float:
-        """What a token takes, without other drafts: in a pass of its own, or by a pass with masks and one without."""
-        cycles = [
-            (2 * self.costs.share_ms(1 + masks) + self.costs.added_ms(masks)) / (2 + held)
-            for masks, held in enumerate(_held(self.masked))
-        ]
-        return min(self.costs.share_ms(1), *cycles[1:])
 
 
 def _chances(holds: Sequence[float]) -> list[float]:

@@ -28,16 +28,12 @@ SOON_ROWS = 64
 
 
 class DraftModel:
-    """The drafts of one request by the smaller model of ``larger``, whose ``context`` has the request's prompts.
+    """The drafts of one request by the smaller model of ``larger``, whose ``context`` has the request's prompts."""
 
-    ``begin`` is the token between the prompt of a gap and its fill.
-    """
-
-    def __init__(self, larger: LoadedFim, context: FimContext, begin: int) -> None:
+    def __init__(self, larger: LoadedFim, context: FimContext) -> None:
         assert larger.smaller is not None
         assert context.smaller is not None
         self._model, self._context = larger.smaller, context.smaller
-        self._begin = begin
         self._passes, self._costs, self._rates = larger.passes, larger.costs, larger.rates
         self._tracks: dict[Key, Track] = {}
         self._wanted: WantedSlots | None = None
@@ -93,7 +89,8 @@ class DraftModel:
         for gap in dict.fromkeys(gap for _, gap in wanted):
             if self._rounds == 1 and self._context.num_missing(gap) > SOON_ROWS:
                 continue
-            expected = sum(_expected(fill) for key, fill in wanted.items() if key[1] == gap)
+            own = ((len(fill.written), fill.room) for key, fill in wanted.items() if key[1] == gap)
+            expected = sum(min(max(EXPECTED - written, written), room) for written, room in own)
             worth_ms = expected * saved_ms + self._costs.spare_ms
             if (yield from self._context.catching_up(gap, worth_ms, self._model.costs)):
                 ready.add(gap)
@@ -104,15 +101,10 @@ class DraftModel:
         chain = self._context.chain(key[1])
         if key not in self._tracks:
             self._tracks[key] = self._context.reader.new()
-        track, ids = self._tracks[key], [self._context.begins(key[1], self._begin), *written]
+        track, ids = self._tracks[key], [self._context.begins(key[1]), *written]
         track.become(ids, sum(len(one.ids) for one in chain))
         track.forget_from(len(ids) - 1)
         return [*chain, track]
-
-
-def _expected(fill: WrittenFill) -> int:
-    """How many tokens are expected to follow those of a fill."""
-    return min(max(EXPECTED - len(fill.written), len(fill.written)), fill.room)
 
 
 def can_draft(smaller: LoadedFim, larger: LoadedFim) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.core.context import Layout
-from lacuna_model.decode.fill import Key
 from lacuna_model.fim.costs import AcceptanceRates, Ahead, DraftedToken, PassCosts
 from lacuna_model.prior.index import MAX_MATCH, IndexedDocuments, Segment, longest_match
 
@@ -131,17 +130,17 @@ class ProjectDrafts:
         self._match = (self._match and self._match.follow(token)) or longest_match(self._known, self._text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``guess`` is what was taken back, ``behind`` what masks said of the slots behind the model's own token.
+    ``guess`` is what was taken back, ``run`` what masks say of the next slots, those of the model or a smaller one's.
     """
 
     written: Sequence[int]
     room: int
     guess: Sequence[int] = ()
-    behind: Sequence[DraftedToken] = ()
+    run: Sequence[DraftedToken] = ()
 
 
 class RunDrafts:
@@ -188,12 +187,9 @@ class Drafts:
         self._masks = masks
         self._aligned: dict[tuple[int, tuple[int, ...]], OldTextDrafts] = {}
 
-    def draft(self, key: Key, fill: WrittenFill, rows: int, run: Sequence[DraftedToken] = ()) -> list[DraftedToken]:
-        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far.
-
-        A smaller model may have drafted a ``run``.
-        """
-        sources = [*self._sources(key, fill), *([RunDrafts(self._plain(run))] if run else [])]
+    def draft(self, gap: int, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
+        sources = self._sources(gap, fill)
         drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < fill.room:
@@ -208,28 +204,23 @@ class Drafts:
                 source.take(guess.token)
         return drafted
 
-    def _sources(self, key: Key, fill: WrittenFill) -> list[Proposes]:
-        """The sources but a smaller model."""
-        gap, written = key[1], fill.written
+    def _sources(self, gap: int, fill: WrittenFill) -> list[Proposes]:
         sources: list[Proposes] = []
         if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), OldTextDrafts(old))
-            aligned.follow(written)
+            aligned.follow(fill.written)
             sources.append(copy(aligned))  # it goes on by itself
         if self._known:
-            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
-        if fill.behind:
-            sources.append(RunDrafts(self._plain(fill.behind)))
+            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *fill.written]))
+        # A run goes up to its first token that is no text.
+        if run := list(takewhile(lambda guess: guess.token not in self._specials, fill.run)):
+            sources.append(RunDrafts(run))
         return sources
 
-    def is_sure(self, key: Key, fill: WrittenFill) -> bool:
+    def is_sure(self, gap: int, fill: WrittenFill) -> bool:
         """Whether some source is sure of the next token."""
-        best = self._likeliest(self._sources(key, fill))
+        best = self._likeliest(self._sources(gap, fill))
         return best is not None and best.probability >= SURE
-
-    def _plain(self, run: Sequence[DraftedToken]) -> list[DraftedToken]:
-        """A run up to its first token that is no text."""
-        return list(takewhile(lambda guess: guess.token not in self._specials, run))
 
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""

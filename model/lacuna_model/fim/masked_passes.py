@@ -34,11 +34,6 @@ class WantedSlots:
     holds: Sequence[float]
     found: list[Slots] | None = None
 
-    @property
-    def unread(self) -> int:
-        """How many tokens the pass has to read."""
-        return num_unread(self.chains)
-
 
 @dataclass(slots=True, eq=False)
 class MaskedPasses:
@@ -91,7 +86,7 @@ class MaskedPasses:
 
     def _draft(self, together: Sequence[WantedSlots], verifier: PassCosts) -> None:
         holds = [one.holds for one in together for _ in one.chains]
-        own = Round(verifier, self.costs, holds, sum(one.unread for one in together))
+        own = Round(verifier, self.costs, holds, sum(num_unread(one.chains) for one in together))
         slots, saved = own.best(self.slots)
         if not saved:
             slots = self.slots
@@ -110,10 +105,10 @@ class MaskedPasses:
             (one.reader, [*one.chains, *([*chain, tail] for chain, tail in zip(one.chains, own, strict=True))])
             for one, own in zip(together, tails, strict=True)
         ]
-        with Together(asked) as rows:
+        with Together.of(asked) as rows:
             read = rows.read(self.transformer)
         parts = [
-            torch.cat((read.states[span[chain[-1]].stop - 1 :][:1], read.states[_rows(span.get(tail))]))
+            torch.cat((read.states[span[chain[-1]].stop - 1 :][:1], read.states[span.get(tail, slice(0, 0))]))
             for one, own, span in zip(together, tails, rows.spans(), strict=True)
             for chain, tail in zip(one.chains, own, strict=True)
         ]
@@ -135,7 +130,3 @@ class MaskedPasses:
         tokens = likeliest(probabilities)[:, None]
         copied = iter(torch.cat((tokens, probabilities.gather(1, tokens)), dim=1).tolist())  # ids are exact in float32
         return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]
-
-
-def _rows(span: range | None) -> slice:
-    return slice(0, 0) if span is None else slice(span.start, span.stop)

@@ -14,7 +14,7 @@ A piece of a context (:class:`ContextPieces`) has few rows on a CPU: their activ
 thousands in about the time of a few, so it takes as many as keep the wait of a request that arrives meanwhile short.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from time import perf_counter
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from lacuna_kernels import likeliest
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, Track, num_unread
+from lacuna_model.fim.track import Chain, Digests, EndRule, Summaries, num_unread
 from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import PassRead
@@ -45,6 +45,10 @@ class AskedChain:
     chain: Chain
     rules: Sequence[EndRule]
     held: Callable[[Sequence[int]], int]
+
+
+# What is asked for of a pass, and its rows.
+Outputs = Sequence[tuple[AskedChain, slice]]
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +147,7 @@ class SharedPasses:
         While the device is at a pass, that would be too early: others may announce more until it has ended.
         """
         if not (wanted.has_begun or self._is_busy or self._is_too_wide(wanted)):
-            self._begin_beside_others(wanted)
+            beside_others(self._pass, wanted, self._fitting(wanted))
 
     @torch.inference_mode()
     def read(self, wanted: Wanted) -> list[Summaries]:
@@ -156,7 +160,7 @@ class SharedPasses:
             if self._is_too_wide(wanted):
                 self._read_in_parts(wanted)
             else:
-                self._begin_beside_others(wanted)
+                beside_others(self._pass, wanted, self._fitting(wanted))
         found = self._found(wanted)
         self._announced.pop(wanted.reader, None)
         return found
@@ -181,9 +185,6 @@ class SharedPasses:
     def _is_too_wide(self, wanted: Wanted) -> bool:
         most = self._transformer.exact_rows
         return most is not None and wanted.num_unread > most
-
-    def _begin_beside_others(self, wanted: Wanted) -> None:
-        beside_others(self._pass, wanted, self._fitting(wanted))
 
     def _fitting(self, wanted: Wanted) -> list[Wanted]:
         """Those that wait and fit into a pass with ``wanted``, first come, first served."""
@@ -217,10 +218,11 @@ class SharedPasses:
     def _pass(self, together: Sequence[Wanted]) -> None:
         """One pass. On the host it ends with the outputs; a device is given it, and goes on with it."""
         began, waits = perf_counter(), self._is_busy
-        with Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together]) as rows:
+        with Together.of((one.reader, [asked.chain for asked in one.asked]) for one in together) as rows:
             spans = rows.spans()
             pairs = zip(together, spans, strict=True)
-            outputs = [(asked, _last(asked, own)) for wanted, own in pairs for asked in wanted.asked]
+            ends = [(asked, own[asked.chain[-1]].stop) for wanted, own in pairs for asked in wanted.asked]
+            outputs = [(asked, slice(stop - len(asked.rules), stop)) for asked, stop in ends]
             early = [False] * len(rows)
             for asked, span in outputs:
                 early[span] = [rule.early for rule in asked.rules]
@@ -234,77 +236,48 @@ class SharedPasses:
                     self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
 
             if read.kept is None and not self.is_asynchronous:
-                found = iter(self._outputs(read, outputs, early, lambda: saw(perf_counter() - began)))
+                logits, at = self._restricted(read, outputs)
+                saw(at - began)
+                found = self._outputs(logits, outputs)
                 for wanted in together:
                     wanted.found = [next(found) for _ in wanted.asked]
             else:
-                summaries, places = self._summaries(read, outputs, early)
+                summaries, places = self._summaries(read, outputs)
                 under_way = PassUnderWay(together, summaries, places, began, perf_counter(), saw)
                 for wanted in together:
                     wanted.under_way = under_way
         for wanted, own in zip(together, spans, strict=True):
-            wanted.beside = len(rows) - sum(map(len, own.values()))
+            wanted.beside = len(rows) - sum(span.stop - span.start for span in own.values())
 
-    def _outputs(
-        self,
-        read: PassRead,
-        outputs: Sequence[tuple[AskedChain, slice]],
-        early: Sequence[bool],
-        at_logits: Callable[[], object],
-    ) -> list[Summaries]:
+    def _outputs(self, logits: Tensor, outputs: Outputs) -> Iterator[Summaries]:
         """The outputs of a pass on the host: of each chain, those up to the first that refuses a draft."""
-        logits, found = self._restricted(read, outputs, early, at_logits), list[Summaries]()
         parts = logits.split_with_sizes([len(asked.rules) for asked, _ in outputs])
         for (asked, _), said in zip(outputs, parts, strict=True):
-            needed = said[: asked.held(likeliest(said).tolist()) + 1]
-            found.append(self._digests.rows(needed).numpy())
-        return found
+            yield self._digests.rows(said[: asked.held(likeliest(said).tolist()) + 1]).numpy()
 
-    def _summaries(
-        self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool]
-    ) -> tuple[Tensor, list[slice]]:
+    def _summaries(self, read: PassRead, outputs: Outputs) -> tuple[Tensor, list[slice]]:
         """The summaries [n, width] that a device will have, and the place of each output among them."""
         if read.logits is not None and read.kept is not None:
-            rules = [rule for asked, _ in outputs for rule in asked.rules]
-            self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
+            for asked, span in outputs:
+                for row, rule in enumerate(asked.rules, span.start):
+                    if rule.narrow is not None:  # its summary is made again
+                        rule.narrow(read.logits[row])
+                        read.kept[row : row + 1].copy_(self._digests.rows(read.logits[row : row + 1]))
             return read.kept.clone(), [span for _, span in outputs]  # the next pass has the graph's memory
-        logits = self._restricted(read, outputs, early)
+        logits, _ = self._restricted(read, outputs)
         ends = [0, *accumulate(len(asked.rules) for asked, _ in outputs)]
         return self._digests.rows(logits), [slice(*pair) for pair in pairwise(ends)]
 
-    def _restricted(
-        self,
-        read: PassRead,
-        outputs: Sequence[tuple[AskedChain, slice]],
-        early: Sequence[bool],
-        at_logits: Callable[[], object] = lambda: None,
-    ) -> Tensor:
-        """The logits [n, V] of all outputs, without what cannot come next."""
+    def _restricted(self, read: PassRead, outputs: Outputs) -> tuple[Tensor, float]:
+        """The logits [n, V] of all outputs, without what cannot come next, and the second when they were there."""
         logits = self._transformer.head(torch.cat([read.states[span] for _, span in outputs]))
-        at_logits()
-        flags = [flag for _, span in outputs for flag in early[span]]
-        self._digests.restricted(logits, torch.tensor(flags).to(logits.device, non_blocking=True))
-        for row, rule in zip(logits, (rule for asked, _ in outputs for rule in asked.rules), strict=True):
+        at, rules = perf_counter(), [rule for asked, _ in outputs for rule in asked.rules]
+        early = torch.tensor([rule.early for rule in rules])
+        self._digests.restricted(logits, early.to(logits.device, non_blocking=True))
+        for row, rule in zip(logits, rules, strict=True):
             if rule.narrow is not None:
                 rule.narrow(row)
-        return logits
-
-    def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
-        """Make those of a graph's summaries again that have a further rule."""
-        for row, rule in zip(rows, rules, strict=True):
-            if rule.narrow is not None:
-                rule.narrow(logits[row])
-                kept[row : row + 1].copy_(self._digests.rows(logits[row : row + 1]))
-
-
-def _rows(span: slice) -> range:
-    return range(span.start, span.stop)
-
-
-def _last(asked: AskedChain, spans: Mapping[Track, range]) -> slice:
-    """The rows of the last tokens of a chain."""
-    rows = spans[asked.chain[-1]]
-    return slice(rows.stop - len(asked.rules), rows.stop)
+        return logits, at
 
 
 # Rows of a piece on a CPU.

@@ -11,7 +11,7 @@ hold nothing. Where a gap is whole lines nothing is left out, since its header h
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from lacuna_model.core.context import Layout, TextTokenizer
+from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.enclosing import column
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.format import join
@@ -43,16 +43,6 @@ def whole_prompt(fim: FimTokens, head: Sequence[int], before: Sequence[int], aft
         opening = [] if fim.middle == fim.prefix else [fim.middle]
         return [*fim.start, fim.suffix, *after, fim.prefix, *head, *before, *opening]
     return [*head, *before, fim.suffix, *after, fim.middle]
-
-
-def fill_opening(fim: FimTokens, layout: Layout) -> int:
-    """The token between the prompt of a gap and its fill; the last of a header, or of a chat's prompt.
-
-    A context may know another one: :meth:`.context.FimContext.begins`.
-    """
-    if layout.header is not None:
-        return layout.header.tokens[-1]
-    return fim.middle if layout.answering is None else layout.answering.after
 
 
 def joined(before: str, after: str) -> str:

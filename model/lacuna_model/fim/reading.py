@@ -8,7 +8,7 @@ A model that has mask rows may read some behind a draft: they propose the draft 
 A gap waits for the gaps before it, since its prompt will hold their fills.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,7 +27,6 @@ from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Wanted
-from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.track import EndRule, Summaries, Track, num_unread, parted
 from lacuna_model.text.diff import rejoined
 
@@ -62,19 +61,19 @@ class FillTokens:
         self.written = written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FillInPass:
     """The tokens that a pass reads for a fill: the ``known`` ones, and a ``draft`` after them to verify.
 
-    The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
-    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the fill at all; ``num_masks`` rows of masks behind.
+    The first ``forced`` tokens of the draft are accepted whatever their logits. Where drafts may follow, ``ahead`` is
+    what is known for them; ``guesses`` are those that the draft ends with, and ``num_masks`` rows of masks are behind.
     """
 
     fill: Fill
     known: list[int]
     draft: list[int]
     forced: int = 0
-    drafts: bool = False
+    ahead: WrittenFill | None = None
     guesses: list[DraftedToken] = field(default_factory=list)
     num_masks: int = 0
 
@@ -98,13 +97,6 @@ class Announced:
     parts: list[FillInPass]
     wanted: Wanted
 
-    def is_for(self, fills: Sequence[Fill]) -> bool:
-        """Whether the fills are as they were when it was announced, or as they were foreseen."""
-        return all(
-            (one.status, one.tokens) == (other.status, other.tokens)
-            for one, other in zip(self.fills, fills, strict=True)
-        )
-
 
 class FimReader:
     """Reads one request's fills after a document's prompts, with the temperature and the seed of its ``options``."""
@@ -122,11 +114,11 @@ class FimReader:
         self.passes = 0
         answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
-        self._begin = fill_opening(model.fim, layout)
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = layout.header is not None or (answering is not None and answering.as_old)
-        self._kind = _kind(model, layout, options)
+        tuned = model.fill_kind if layout.answering is None and options.tuned else ""
+        self._kind = tuned if layout.header is None else layout.header.kind
         self._end = torch.tensor([model.tokenizer.eog_id], device=device)
         self._layout, self._options = layout, options
         self._model = model
@@ -142,22 +134,22 @@ class FimReader:
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         if self._announced is not None:
-            if self._announced.is_for(fills):
+            announced, now = ([(one.status, one.tokens) for one in some] for some in (self._announced.fills, fills))
+            if announced == now:  # as they were, or as they were foreseen
                 for part in self._announced.parts:
                     self._tokens_of(part.fill).see(list(part.fill.tokens))
                 return
             self.withdraw()
         yield from self._announcing(fills)
 
-    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+    @torch.inference_mode()
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterator[None]:
         """Begin the pass behind whole ``runs`` on a device that works beside the host, if none of them ends its fill.
 
         The end of a fill would change the prompts of later gaps, and what was read of them.
         """
-        return self._going_ahead(fills, runs) if self._model.passes.is_asynchronous else ()
-
-    @torch.inference_mode()
-    def _going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Generator[None, None, None]:
+        if not self._model.passes.is_asynchronous:
+            return
         foreseen = list[Fill]()
         for fill, run in zip(fills, runs, strict=True):
             if run is not None:
@@ -176,7 +168,7 @@ class FimReader:
                 if not ahead:
                     self._tokens_of(fill).see(list(fill.tokens))
                 parts.append(self._part(fill))
-        parts = yield from self._drafted(parts)
+        yield from self._drafting(parts)
         if parts:
             wanted, passes = self._wanted(parts), self._model.passes
             self._announced = Announced(fills, parts, wanted)
@@ -190,10 +182,9 @@ class FimReader:
         """What the announced pass verifies behind the tokens of a fill, and the masks."""
         parts, place = self._announced.parts if self._announced else [], len(fill.tokens)
         part = next((one for one in parts if one.fill.key == fill.key), None)
-        read = [] if part is None else part.written
-        if part is None or not fill.is_open or read[:place] != fill.tokens:
+        if part is None or not fill.is_open or part.written[:place] != fill.tokens:
             return []
-        known = [Drafted(token, 1.0) for token in read[place : len(read) - len(part.guesses)]]
+        known = [Drafted(token, 1.0) for token in part.written[place : len(part.written) - len(part.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
 
@@ -239,51 +230,38 @@ class FimReader:
 
     def _part(self, fill: Fill) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
-        written = list(fill.tokens)
+        known, tokens = list(fill.tokens), self._tokens_of(fill)
         if begun := list(fill.begun):
-            return FillInPass(fill, written, begun, forced=len(begun))
-        old = self._layout.old(fill.gap.index) or self._tokens_of(fill).guess
-        healed = None if written or old else self._model.tokenizer.token(fill.gap.prefix)
+            return FillInPass(fill, known, begun, forced=len(begun))
+        rewrites = self._layout.old(fill.gap.index) or tokens.guess
+        healed = None if known or rewrites else self._model.tokenizer.token(fill.gap.prefix)
         # The healed text is likely to be the token that it is.
-        draft = [healed] if healed is not None and fill.most > 1 else []
-        drafts = bool(written or draft or old or not fill.gap.prefix)
-        return FillInPass(fill, written, draft, drafts=drafts)
+        part = FillInPass(fill, known, [healed] if healed is not None and fill.most > 1 else [])
+        if part.written or rewrites or not fill.gap.prefix:
+            room = fill.most - 1 - len(known)  # one place is left for the token behind the draft
+            most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
+            behind = tokens.behind if part.written == tokens.found else []
+            part.ahead = WrittenFill(part.written, most, tokens.guess, behind)
+        return part
 
-    def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
-        """The parts with guesses at what follows."""
-        fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
-        runs: Mapping[Key, Sequence[DraftedToken]] = {}
+    def _drafting(self, parts: Sequence[FillInPass]) -> Generator[None, None, None]:
+        """Add guesses at what follows to the parts, and masks."""
+        drafts, ahead = self._drafts, {part.fill.key: part.ahead for part in parts if part.ahead is not None}
         if self._smaller is not None:
-            doubtful = {
-                key: fill for key, fill in fills.items() if fill.room > 0 and not self._drafts.is_sure(key, fill)
-            }
-            runs = yield from self._smaller.drafting(doubtful)
+            doubtful = {key: one for key, one in ahead.items() if one.room > 0 and not drafts.is_sure(key[1], one)}
+            for key, run in (yield from self._smaller.drafting(doubtful)).items():
+                ahead[key].run = run
         unread = num_unread(self._context.chain(part.fill.gap.index) for part in parts)
         rows = unread + self._beside + sum(len(part.draft) + 1 for part in parts)
-        found = list[FillInPass]()
         for part in parts:
-            key = part.fill.key
-            found.append(self._guessed(part, fills[key], rows, runs.get(key, ())) if part.drafts else part)
-            rows += len(found[-1].guesses) + found[-1].num_masks
-        return found
-
-    def _written(self, part: FillInPass) -> WrittenFill:
-        """What is known of the fill of a part of a pass, for its drafts."""
-        written, tokens = part.written, self._tokens_of(part.fill)
-        rewrites = self._layout.old(part.fill.gap.index) or tokens.guess
-        room = part.fill.most - 1 - len(part.known)  # one place is left for the token behind the draft
-        most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
-        behind = tokens.behind if written == tokens.found else []
-        return WrittenFill(written, most, tokens.guess, behind)
-
-    def _guessed(self, part: FillInPass, written: WrittenFill, rows: int, run: Sequence[DraftedToken]) -> FillInPass:
-        """A part with guesses and masks, in a pass of so many ``rows`` without them; a smaller model drafted a run."""
-        guesses = self._drafts.draft(part.fill.key, written, rows, run)
-        before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
-        end = before + 1 + len(part.written) + len(guesses)
-        guesses, masks = self._drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
-        draft = [*part.draft, *(guess.token for guess in guesses)]
-        return replace(part, draft=draft, guesses=guesses, num_masks=masks)
+            if part.ahead is not None:
+                gap = part.fill.gap.index
+                guesses = drafts.draft(gap, part.ahead, rows)
+                before = sum(len(one.ids) for one in self._context.chain(gap))
+                left = self._model.config.max_positions - (before + 1 + len(part.written) + len(guesses))
+                part.guesses, part.num_masks = drafts.with_masks(guesses, rows, left)
+                part.draft = [*part.draft, *(guess.token for guess in part.guesses)]
+            rows += len(part.guesses) + part.num_masks
 
     def _tokens_of(self, fill: Fill) -> FillTokens:
         if fill.key not in self._all_tokens:
@@ -298,8 +276,8 @@ class FimReader:
         for part in parts:
             chain, tokens = self._context.chain(part.fill.gap.index), self._tokens_of(part.fill)
             track, masks = tokens.track, tokens.mask_track
-            begin = self._context.begins(part.fill.gap.index, self._begin)
-            track.become([begin, *part.known, *part.draft], sum(len(one.ids) for one in chain))
+            begin = self._context.begins(part.fill.gap.index)
+            track.become([begin, *part.written], sum(len(one.ids) for one in chain))
             track.forget_from(len(part.known))  # the last known token is read again, for its output
             asked.append(AskedChain([*chain, track], self._rules(part), part.num_accepted))
             masks.become([-1 - mask for mask in range(part.num_masks)], track.start + len(track.ids))
@@ -310,8 +288,8 @@ class FimReader:
 
     def _rules(self, part: FillInPass) -> list[EndRule]:
         """What may follow a part's known tokens, and each that is drafted."""
-        written, known = [*part.known, *part.draft], len(part.known)
-        return [self._rule(part.fill, written[:count]) for count in range(known, len(written) + 1)]
+        written = part.written
+        return [self._rule(part.fill, written[:count]) for count in range(len(part.known), len(written) + 1)]
 
     def _run(self, part: FillInPass, outputs: Summaries) -> Run:
         """The run of a part up to the first refused draft token."""
@@ -394,10 +372,3 @@ class FimReader:
     def _begins_line(self, written: Sequence[int]) -> bool:
         """Whether the next token begins a line."""
         return bool(written) and self._model.tokenizer.token_bytes(written[-1]).endswith(b"\n")
-
-
-def _kind(model: LoadedFim, layout: Layout, options: DecodeOptions) -> str:
-    """The kind of a fill's rows: that of a header, or that of fills; "" in an answer."""
-    if layout.header is not None:
-        return layout.header.kind
-    return model.fill_kind if layout.answering is None and options.tuned else ""

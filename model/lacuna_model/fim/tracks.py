@@ -6,7 +6,8 @@ is read once. The order of rows in the arena has no meaning: the rotary position
 """
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -221,31 +222,25 @@ def beside_others(run: Callable[[Sequence[T]], None], wanted: T, others: Sequenc
 
 
 class Together:
-    """The unread tokens of several readers, at most ``most`` of each, as the rows of one pass, which must follow.
+    """The unread tokens of several readers as the rows of one pass."""
 
-    In a ``with`` statement: where the pass fails, they are unread again.
-    """
+    def __init__(self, rows: Sequence[ReaderRows | None]) -> None:
+        self._rows = rows
+        self._present = [one for one in rows if one is not None]
 
-    def __init__(self, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None) -> None:
-        self._rows: list[ReaderRows | None] = []
+    @classmethod
+    @contextmanager
+    def of(cls, wanted: Iterable[tuple[TrackReader, Sequence[Chain]]], most: int | None = None) -> Iterator["Together"]:
+        """At most ``most`` of each reader; within, the pass must follow. Where it fails, they are unread again."""
+        rows: list[ReaderRows | None] = []
         try:
             for reader, chains in wanted:
-                self._rows.append(reader.next_rows(chains, most))
+                rows.append(reader.next_rows(chains, most))
+            yield cls(rows)
         except BaseException:
-            self._forget()
+            for one in filter(None, rows):
+                one.forget()
             raise
-        self._present = [rows for rows in self._rows if rows is not None]
-
-    def __enter__(self) -> "Together":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
-        if kind is not None:
-            self._forget()
-
-    def _forget(self) -> None:
-        for rows in filter(None, self._rows):
-            rows.forget()
 
     def __len__(self) -> int:
         """How many rows the pass has."""
@@ -256,13 +251,13 @@ class Together:
         """How many of the rows are mask rows."""
         return sum(token < 0 for rows in self._present for token in rows.ids)
 
-    def spans(self) -> list[dict[Track, range]]:
+    def spans(self) -> list[dict[Track, slice]]:
         """The rows of the pass that are each reader's, by track."""
-        found, first = list[dict[Track, range]](), 0
+        found, first = list[dict[Track, slice]](), 0
         for rows in self._rows:
             found.append({})
             for track, places in rows.places.items() if rows is not None else ():
-                found[-1][track] = range(first, first := first + len(places))
+                found[-1][track] = slice(first, first := first + len(places))
         return found
 
     def read(self, transformer: Network, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
@@ -276,11 +271,11 @@ def read_together(
     transformer: Network, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
 ) -> list[dict[Track, Tensor]]:
     """One pass over what several readers have to read; returns for each what :meth:`TrackReader.read` does."""
-    with Together(wanted, most) as together:
+    with Together.of(wanted, most) as together:
         if not len(together):
             return [{} for _ in wanted]
         states = together.read(transformer).states
-    return [{track: states[span.start : span.stop] for track, span in own.items()} for own in together.spans()]
+    return [{track: states[span] for track, span in own.items()} for own in together.spans()]
 
 
 def chosen_of(chains: Sequence[Chain], most: int | None) -> tuple[dict[Track, Chain], dict[Track, list[int]]]:

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from lacuna_model.fim.loading import opened
-from lacuna_model.fim.preparing import for_gpu, packable, prepared
+from lacuna_model.fim.loading import for_gpu, opened, packable, prepared
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads

@@ -15,8 +15,7 @@ from lacuna_lsp.suggest.triggers import shape
 from lacuna_model.commands import output
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from lacuna_model.core.regions import at_cursor
-from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
-from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.decode.gate import GapSurroundings, Gate, JudgedFill, JudgedToken, Judgement
 from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.text.lines import closers, in_word, indentation

@@ -20,8 +20,7 @@ from tests.benchmarks.records import Records
 from lacuna_lsp.suggest.triggers import sure_part
 from lacuna_model.commands import output
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
-from lacuna_model.decode.gate import Gate, Judgement, Node
+from lacuna_model.decode.gate import Beginning, GapSurroundings, Gate, Judgement, Node, beginnings, numbers
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.text.diff import num_common

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from tests.model.scripted import Scripted, Strict, collected
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken
-from lacuna_model.core.context import Gap
+from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import Snapshot
 from lacuna_model.core.stopping import StopRule
 from lacuna_model.decode import denoise as loop
+from lacuna_model.decode.candidates import Attempt, Candidates
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Drafted, Fill, FillStatus
+from lacuna_model.decode.gate import Judgement
 from lacuna_model.tokenizer import Tokenizer
 
 TEXTS = ("value = 1\n", "for x in name:\n    total")
@@ -30,9 +32,15 @@ def run(
     tokenizer: Tokenizer,
     *constraints: Constraint,
     deadline: float | None = None,
-) -> tuple[list[Snapshot], LoopEnd]:
+) -> LoopEnd:
     asked = constraints or [Constraint(tokenizer)]
-    return collected(denoise(model, fills, asked, tokenizer, deadline=deadline))
+    return finished(denoise(model, fills, asked, tokenizer, deadline=deadline))
+
+
+def snapshots(model: Scripted, tokenizer: Tokenizer, constraint: Constraint, gaps: int) -> list[Snapshot]:
+    attempt = Attempt(model, opened(gaps), [constraint])
+    found = Candidates(lambda begins: attempt, gaps, tokenizer, 1, lambda delivered, fill: Judgement((1.0,)))
+    return collected(found.denoise(None))[0]
 
 
 def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:
@@ -48,7 +56,7 @@ def test_the_deadline_is_checked_behind_every_line(tokenizer: Tokenizer, monkeyp
     constraint = Strict(tokenizer, lambda *_: True)
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
     model, fills = Scripted(tokenizer, "x = 1\ny = 2\nz = 3\n", rows=64), opened()
-    _, ending = run(model, fills, tokenizer, constraint, deadline=2.0)
+    ending = run(model, fills, tokenizer, constraint, deadline=2.0)
     assert (ending.outcome, model.passes, constraint.asked) == ("deadline", 1, 2)
     assert fills[0].text(tokenizer) == "x = 1\ny = 2\n"
 
@@ -57,7 +65,7 @@ def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer
     """All gaps of the candidate take what the same pass has read for them."""
     strict, free = Strict(tokenizer, lambda gap, place, _: gap or place < 2), Constraint(tokenizer)
     fills = opened(2, candidates=2)
-    _, ending = run(Scripted(tokenizer, "abcdef", "uvwxyz", *TEXTS), fills, tokenizer, strict, free)
+    ending = run(Scripted(tokenizer, "abcdef", "uvwxyz", *TEXTS), fills, tokenizer, strict, free)
     assert [fill.text(tokenizer) for fill in fills] == ["ab", "uvw", *TEXTS]
     assert [fill.status for fill in fills] == [*[FillStatus.STUCK] * 2, *[FillStatus.ENDED_BY_MODEL] * 2]
     assert [verdict.fills for verdict in ending.verdicts] == [None, TEXTS]
@@ -67,8 +75,8 @@ def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer
 def test_others_have_their_turn_within_a_long_step(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = Strict(tokenizer, lambda *_: True)
     monkeypatch.setattr(loop.time, "monotonic", lambda: constraint.asked * 0.6 * loop.STEP_SECONDS)
-    snapshots, _ = run(Scripted(tokenizer, *"abcd", rows=2), opened(4), tokenizer, constraint)
-    assert [(seen.step, seen.fills) for seen in snapshots] == [(0, ("a", "b", "", "")), (1, ("a", "b", "c", "d"))]
+    found = snapshots(Scripted(tokenizer, *"abcd", rows=2), tokenizer, constraint, 4)
+    assert [(seen.step, seen.fills) for seen in found] == [(0, ("a", "b", "", "")), (1, ("a", "b", "c", "d"))]
 
 
 class Drafting(Scripted):
@@ -80,16 +88,16 @@ class Drafting(Scripted):
 
 
 def test_snapshots_show_what_is_taken_and_what_is_drafted(tokenizer: Tokenizer) -> None:
-    snapshots, _ = run(Drafting(tokenizer, "x = 1\n", "y"), opened(2), tokenizer)
-    first, last = snapshots[0], snapshots[-1]
-    assert [snapshot.step for snapshot in snapshots] == list(range(1, len(snapshots) + 1))
+    found = snapshots(Drafting(tokenizer, "x = 1\n", "y"), tokenizer, Constraint(tokenizer), 2)
+    first, last = found[0], found[-1]
+    assert [snapshot.step for snapshot in found] == list(range(1, len(found) + 1))
     assert first.fills[0] == "x = "
     assert [slot.state for slot in first.slots[0]] == ["committed", "draft", "draft", "mask"]
     assert [slot.text for slot in first.slots[0]] == ["x", " =", " ", ""]
     assert [slot.confidence for slot in first.slots[0]] == pytest.approx([0.95, 0.5, 0.5, 0.0])
     assert last.fills == ("x = 1\n", "y")
     assert {slot.state for slots in last.slots for slot in slots} == {"committed"}
-    for snapshot in snapshots:
+    for snapshot in found:
         assert snapshot.fills == tuple("".join(slot.text for slot in slots) for slots in snapshot.slots)
 
 
@@ -154,7 +162,7 @@ def test_a_fill_does_not_depend_on_how_far_a_pass_has_read(
     for lengths in ([1], cuts):
         fills = opened(candidates=2, most=most, stop=stop)
         constraints = [Whimsical(tokenizer, seed), Whimsical(tokenizer, seed + 1)]
-        _, ending = run(Freely(tokenizer, seed, lengths), fills, tokenizer, *constraints)
+        ending = run(Freely(tokenizer, seed, lengths), fills, tokenizer, *constraints)
         said = [[(one.log_probs.get(at), one.rivals.get(at)) for at in range(len(one.tokens))] for one in fills]
         found.append(([(one.tokens, one.status) for one in fills], said, ending.outcome, ending.verdicts))
     assert found[0] == found[1]

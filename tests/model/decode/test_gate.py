@@ -11,17 +11,24 @@ from hypothesis import strategies as st
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import (
+from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.gate import (
     LEAST,
     MOST,
+    NOWHERE,
     GapSurroundings,
+    Gate,
     JudgedFill,
     JudgedToken,
+    Judgement,
+    NameUse,
+    Node,
     beginnings,
+    lines_right,
     numbers,
+    probability,
+    shipped,
 )
-from lacuna_model.decode.fill import Fill
-from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, NameUse, Node, lines_right, probability, shipped
 from lacuna_model.tokenizer import Tokenizer
 
 AROUND = GapSurroundings(b"x = \n", Region(4, 4, max_lines=1))

@@ -203,7 +203,7 @@ def test_the_old_text_as_a_draft_does_not_change_the_answer(seed: int, monkeypat
 
     def recorded(*args: Any, **options: Any) -> Generator[Snapshot, None, FilledGroup]:
         found = yield from fill_group(*args, **options)
-        written[-1].append(found.fills)
+        written[-1].append(found.verdict.fills)
         return found
 
     monkeypatch.setattr(editor, "fill_group", recorded)

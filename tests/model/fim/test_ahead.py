@@ -61,7 +61,7 @@ def loop(model: LoadedFim, constraint: Constraint, gaps: int = 1, **options: Any
     cuts = [0, *(cut for gap in range(gaps) for cut in (60 + 60 * gap, 70 + 60 * gap)), 60 * gaps + 90]
     layout = tiny_fim.laid_out(model, *(tiny.CODE[cuts[n] : cuts[n + 1]] for n in range(0, len(cuts), 2)))
     context = FimContext(model.tracks(), model.tokenizer, model.fim)
-    context.update(layout)
+    finished(context.updating(layout))
     drafts = Drafts(layout, (), model.costs, AcceptanceRates(), model.tokenizer.special_ids)
     reader = FimReader(model, context, drafts, layout, DecodeOptions(**options))
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix))) for gap in layout.gaps]
@@ -163,7 +163,7 @@ def test_the_constraints_of_all_requests_are_asked_beside_one_pass(events: list[
     open_loops = list(loops)
     while open_loops:
         for steps in list(open_loops):
-            if next(steps, None) is None:
+            if next(steps, "over"):
                 open_loops.remove(steps)
     passes = "".join({"given": "(", "asked": "a", "waited": ")"}[event] for event in events).split("(")
     first, steady, last = passes[:5], passes[5:-2], passes[-2:]  # they begin one after the other

@@ -57,40 +57,41 @@ def test_with_everything_near_the_logits_after_typing_equal_those_of_a_plain_pas
     context = new_context(near=10_000)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         layout = tiny_fim.laid_out(MODEL, BEFORE + typed, AFTER)
-        context.update(layout)
+        finished(context.updating(layout))
         assert_plain(context, layout)
 
 
 def test_a_keystroke_reads_what_was_typed_and_the_near_suffix() -> None:
     context = new_context(near=8)
-    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE, AFTER)))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =", AFTER)
-    counts = context.update(layout)
-    assert counts.total > 250
-    assert 8 < counts.encoded < 30
-    unchanged = context.update(layout)
-    assert unchanged.encoded == counts.encoded  # no pass has read anything in between
+    counts = finished(context.updating(layout))
+    assert counts.context_tokens > 250
+    assert 8 < counts.context_tokens - counts.cached_tokens < 30
+    assert finished(context.updating(layout)) == counts  # no pass has read anything in between
     logits_at(context, 0)
-    assert context.update(layout).encoded == 0
+    counts = finished(context.updating(layout))
+    assert counts.cached_tokens == counts.context_tokens
 
 
 def test_a_suffix_is_read_again_after_too_many_typed_tokens() -> None:
     context = new_context(near=8)
-    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE, AFTER)))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MAX_STALE, AFTER)
-    context.update(layout)
+    finished(context.updating(layout))
     assert_plain(context, layout)
 
 
 def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
     context = new_context(near=8)
-    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE, AFTER)))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER)
     finished(context.updating(layout, ahead=True))
-    assert context.update(layout).encoded == 0
+    counts = finished(context.updating(layout))
+    assert counts.cached_tokens == counts.context_tokens
     assert_plain(context, layout)
 
 
@@ -103,7 +104,7 @@ def test_text_typed_while_a_reading_is_interrupted_moves_it(pauses: int, monkeyp
     finished(contexts[1].updating(layout, ahead=True))
     typed = tiny_fim.laid_out(MODEL, before + " value = 1\n", after)
     for context in contexts:
-        context.update(typed)
+        finished(context.updating(typed))
     torch.testing.assert_close(logits_at(contexts[0], 0), logits_at(contexts[1], 0), atol=1e-4, rtol=1e-4)
 
 
@@ -113,6 +114,6 @@ def test_a_reading_that_fails_after_a_pause_is_begun_again(monkeypatch: pytest.M
     with monkeypatch.context() as failing:
         failing.setattr(transformer, "project", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            context.update(layout)
-    context.update(layout)
+            finished(context.updating(layout))
+    finished(context.updating(layout))
     assert_plain(context, layout)

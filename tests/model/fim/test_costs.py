@@ -49,10 +49,6 @@ def test_one_slow_pass_changes_little() -> None:
     costs = learnt(rows_1=40.0)
     costs.saw_pass(1, 4000.0)
     assert costs.ms(1) < 50.0
-    costs = PassCosts()
-    for ms in (3_000.0, 10.0, 10.0):
-        costs.saw_pass(4, ms)
-    assert costs.ms(4) < 20.0
 
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.floats(0.1, 1e4)), min_size=1, max_size=40))

@@ -64,7 +64,7 @@ def cold(text: str = LONG) -> FimContext:
     """The context of a model that drafts, in which nothing was read."""
     context = new_cache(drafted_by(1))
     assert isinstance(context, FimContext)
-    context.update(tiny_fim.laid_out(tiny_fim.loaded(), text, "y = 2\n" * 60))
+    finished(context.updating(tiny_fim.laid_out(tiny_fim.loaded(), text, "y = 2\n" * 60)))
     assert context.smaller is not None
     return context.smaller
 
@@ -96,10 +96,10 @@ def test_what_was_read_in_part_is_read_again_for_a_fill_of_its_own() -> None:
         context = cold()
         left_after(context, 200.0)
         left_after(context, worth)
-        context.update(layout)
+        finished(context.updating(layout))
         plain = new_cache(tiny_fim.loaded(1))
         assert isinstance(plain, FimContext)
-        plain.update(layout)
+        finished(plain.updating(layout))
         torch.testing.assert_close(logits_at(context, 0), logits_at(plain, 0), rtol=1e-4, atol=1e-4)
 
 

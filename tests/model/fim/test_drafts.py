@@ -33,7 +33,7 @@ def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: 
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
     drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
-    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft((0, 0), WrittenFill(front, most), 1)])
+    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft(0, WrittenFill(front, most), 1)])
 
 
 def test_the_text_after_a_match_in_the_project_is_drafted() -> None:
@@ -47,11 +47,11 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     drafts = Drafts(layout, known("x y z"), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     fill = ENCODE("    def add(self, value):\n        self.total = value\n")
     front = fill[:6]
-    assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
+    assert drafts.draft(1, WrittenFill(front, 7), 1) == []
     drafts.filled([fill])
-    assert [guess.token for guess in drafts.draft((0, 1), WrittenFill(front, 7), 1)] == fill[6:13]
+    assert [guess.token for guess in drafts.draft(1, WrittenFill(front, 7), 1)] == fill[6:13]
     drafts.filled([[]])
-    assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
+    assert drafts.draft(1, WrittenFill(front, 7), 1) == []
 
 
 def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed() -> None:
@@ -59,11 +59,11 @@ def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed
     drafts = Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
     said = [DraftedToken(token, 0.4, "masked", slot) for slot, token in enumerate(tokens)]
-    found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, behind=said), 1)
+    found = drafts.draft(0, WrittenFill(ENCODE("y"), 7, run=said), 1)
     assert [guess.token for guess in found] == tokens[:-2]
     assert [(guess.source, guess.slot) for guess in found] == [("masked", slot) for slot in range(len(found))]
     sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), PassCosts(), AcceptanceRates(), frozenset())
-    other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, behind=said), 1)
+    other = sure.draft(0, WrittenFill(ENCODE("aaa bbb"), 4, run=said), 1)
     assert {guess.source for guess in other} == {"project"}
 
 
@@ -76,7 +76,7 @@ def beside(run: Sequence[DraftedToken], segments: Sequence[Segment], written: Se
     """What is drafted beside a smaller model."""
     layout = tiny_fim.laid_out(MODEL, "", "")
     drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
-    return drafts.draft((0, 0), WrittenFill(written, 3), 1, run)
+    return drafts.draft(0, WrittenFill(written, 3, run=run), 1)
 
 
 def test_the_likelier_of_the_project_and_a_smaller_model_is_drafted() -> None:
@@ -93,7 +93,7 @@ def test_a_source_that_is_sure_of_the_next_token_leaves_nothing_to_a_smaller_mod
     probability: float, sure: bool
 ) -> None:
     drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), PassCosts(), AcceptanceRates(), frozenset())
-    assert drafts.is_sure((0, 0), WrittenFill([4], 3, behind=masked([9], probability))) is sure
+    assert drafts.is_sure(0, WrittenFill([4], 3, run=masked([9], probability))) is sure
 
 
 @pytest.mark.parametrize(("second_ms", "most"), [(18.0, 0), (10.0, 6)])
@@ -103,7 +103,7 @@ def test_a_draft_ends_where_a_row_does_not_pay(second_ms: float, most: int) -> N
         costs.saw_pass(1, 10.0)
         costs.saw_pass(16, 10.0 + 15 * (second_ms - 10.0))
     drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset())
-    assert len(drafts.draft((0, 0), WrittenFill([4], 6), 1, masked([5, 6, 7, 8, 9, 10], 0.7))) == most
+    assert len(drafts.draft(0, WrittenFill([4], 6, run=masked([5, 6, 7, 8, 9, 10], 0.7)), 1)) == most
 
 
 def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:

@@ -55,11 +55,6 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(measuring, "is_busy", lambda: False)
 
 
-def test_the_speed_of_a_smaller_model_tells_that_of_the_large_one() -> None:
-    measuring.learn(100.0, LARGE // 2)
-    assert models.line_ms() == pytest.approx(200.0, rel=1e-3)
-
-
 def test_a_wrong_speed_is_put_right_and_a_similar_one_stays() -> None:
     measuring.correct(400.0, LARGE)
     measuring.correct(500.0, LARGE)

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tests.model import gguf_files, tiny
 
 from lacuna_kernels import native
-from lacuna_model.fim import loading, preparing
+from lacuna_model.fim import loading
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.network.arena import Arena
 
@@ -90,7 +90,7 @@ def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkey
         tmp_path / "a.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT
     )
     exact = logits(load_fim(file, "tiny", threads=1, precision="float32"))
-    monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+    monkeypatch.setattr(loading, "FREQUENT_TOKENS", 64)
     drafting = load_fim(file, "tiny", threads=1, drafts=True)
     assert (logits(drafting) - exact[:, :64]).norm() / exact[:, :64].norm() < 0.15
     (kept,) = (cache / "prepared").iterdir()

@@ -13,7 +13,7 @@ from lacuna_kernels import gpu
 from lacuna_model import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim import loading, preparing
+from lacuna_model.fim import loading
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.loading import rows_file
 
@@ -37,7 +37,7 @@ def narrow(file: Path, **options: bool) -> LoadedFim:
 
 def test_a_model_that_only_drafts_has_part_of_a_head(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = next_logits(narrow(file))
-    monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+    monkeypatch.setattr(loading, "FREQUENT_TOKENS", 64)
     monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
     with Elsewhere():
         drafting = next_logits(narrow(file, drafts=True))

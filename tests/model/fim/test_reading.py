@@ -24,7 +24,7 @@ BUDGET = 14
 def run(layout: Layout, candidate_begin: Sequence[int] = ()) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim, near=10_000)
-    context.update(layout)
+    finished(context.updating(layout))
     drafts = Drafts(layout, (), MODEL.costs, AcceptanceRates(), MODEL.tokenizer.special_ids)
     reader = FimReader(MODEL, context, drafts, layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]

@@ -42,14 +42,13 @@ def test_a_track_moved_to_a_position_is_attended_to_as_one_that_was_read_there(d
     assert torch.equal(after(9, 2, 30, 5), after(9, 5))
 
 
-@pytest.mark.parametrize("rounds", [3])
-def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
+def test_dropped_rows_are_removed_from_the_arena() -> None:
     reader = new_reader()
     kept, other = reader.new(), reader.new()
     kept.become(MODEL.tokenizer.encode(tiny.CODE)[:40], 0)
     with torch.inference_mode():
         reader.read([[kept]])
-        for number in range(rounds):
+        for number in range(3):
             other.become([5 + number] * (MAX_UNUSED // 2), 40)
             last = reader.new()
             last.become([7], 40 + len(other.ids))

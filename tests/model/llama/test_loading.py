@@ -150,7 +150,7 @@ def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ..
         (context,) = [session.cache for session in engine.sessions._sessions.values()]
         assert isinstance(context, FimContext)
         prompt = [token for track in context.chain(0) for token in track.ids]
-        prompt.append(context.begins(0, model.fim.middle))
+        prompt.append(context.begins(0))
         opened = prompt.index(model.fim.prefix)
         assert prompt[0] == model.fim.suffix
         assert model.tokenizer.decode(prompt[1:opened]) == "\nz = 3\n"

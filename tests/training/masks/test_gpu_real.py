@@ -11,7 +11,7 @@ from tests.model.fim import tiny_fim
 from tests.training.corpora import corpus
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.fim import preparing
+from lacuna_model.fim import loading
 from training.base import dense
 from training.masks.training import plain_form
 
@@ -21,7 +21,7 @@ HOST = torch.device("cpu")
 def test_a_packed_model_fills_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
     folder = corpus(tmp_path / "corpus", python=[tiny.CODE * 3])
-    for module in (preparing, packing, real):
+    for module in (loading, packing, real):
         monkeypatch.setattr(module, "FREQUENT_TOKENS", 64)
     monkeypatch.setattr(packing, "HELD_OUT", 2)
     monkeypatch.setattr(packing, "USED_UP", 200)

@@ -12,7 +12,7 @@ from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
 from tests.training.corpora import corpus
 
 from lacuna_kernels.native import WIDTH
-from lacuna_model.fim import preparing
+from lacuna_model.fim import loading
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
 from training.base import Base, dense
@@ -68,7 +68,7 @@ def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp
 def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     path = gguf_files.write_fim(tmp_path / "tiny.gguf")
     if wide:
-        monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+        monkeypatch.setattr(loading, "FREQUENT_TOKENS", 64)
         tokens = tiny_fim.VOCABULARY.tokens
         more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % WIDTH))))
         config = replace(CONFIG, vocab_size=len(more.tokens))

@@ -12,8 +12,7 @@ from tests.benchmarks.fitting.gate import cases, crossed, effect, fit, is_right
 from tests.benchmarks.records import Records
 from tests.model.fim import tiny_fim
 
-from lacuna_model.decode.evidence import beginnings
-from lacuna_model.decode.gate import Gate
+from lacuna_model.decode.gate import Gate, beginnings
 from lacuna_model.engine import Engine
 from training.packages import CorpusError
 from training.stored import Document
