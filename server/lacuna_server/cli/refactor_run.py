@@ -16,7 +16,7 @@ from lacuna_server import files
 from lacuna_server.cli import terminal
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.files import FileText
-from lacuna_server.refactor.fill import FileFill, fill_files, finished
+from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
 from lacuna_server.refactor.plan import apply as write
@@ -170,7 +170,7 @@ def _decided(
     def other(edit: PlannedEdit) -> PlannedEdit | None:
         nonlocal others
         if others is None:
-            others = finished(fill.others(edit), answer)
+            others = fill.others(edit, answer)
         return others.pop(0) if others else None
 
     def show(edit: PlannedEdit) -> None:

@@ -1,14 +1,14 @@
 """Fills the holes of a refactor file by file, in batches of places.
 
-A :class:`FileFill` does no input or output: it yields requests and is sent their results. The caller has them answered
-by an engine in this process (:func:`fill_files`) or by the service (:func:`fill_concurrently`).
+An engine in this process, or the service, answers the requests of one file after another (:func:`fill_files`), or of
+several files at the same time (:func:`fill_concurrently`).
 """
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
 
 import msgspec
 from tree_sitter import Node
@@ -36,11 +36,13 @@ from lacuna_server.refactor.plan import EditStatus, FileEdits, PlannedEdit
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 from lacuna_server.wire.protocol import ServiceError
 
-T = TypeVar("T")
+Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 # Gets the number of places that are done since its last call: filled, unsure or failed.
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
+# Codes of a service that has refused a request for what it is.
+REFUSED = frozenset(("bad_request", "too_large"))
 
 
 class Soundness:
@@ -129,8 +131,8 @@ class FileFill:
         self._soundness = Soundness(source)
         self._done: dict[int, PlannedEdit] = {}
 
-    def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
-        """Yields one request after another and expects the result of each; ends when every place is done."""
+    async def fill(self, answer: Answer, advance: Advance) -> None:
+        """Fills every place that has holes; the others need no answer."""
         plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
         for index in plain:
             self._put(index, self.rewrites[index].filled(()))
@@ -140,15 +142,15 @@ class FileFill:
         waiting = deque(self._batches())
         while waiting:
             batch = waiting.popleft()
-            message = yield from self._fill(batch)
-            if message and len(batch) > 1:
-                left = [index for index in batch if index not in self._done]
+            message = await self._fill(batch, answer)
+            left = [index for index in batch if index not in self._done]
+            if len(batch) > 1:
                 advance(len(batch) - len(left))
                 waiting.extendleft(filter(None, _halves(left)))
                 continue
-            if message:
+            if left:
                 self._put(batch[0], "", "failed", message)
-            advance(len(batch))
+            advance(1)
         if len(plain) < len(self.rewrites):
             self._confirm()
 
@@ -168,17 +170,14 @@ class FileFill:
         """The new texts of the places that are to change, by their indices."""
         return {index: edit.new_text for index, edit in self._done.items() if edit.status == "ready"}
 
-    def others(self, edit: PlannedEdit) -> Generator[InfillRequest, InfillResult, list[PlannedEdit]]:
-        """Yields a request for several fills of one place, and returns the edits with those that are sound, best first.
-
-        The fill that ``edit`` has is not among them.
-        """
+    def others(self, edit: PlannedEdit, answer: Callable[[InfillRequest], InfillResult]) -> list[PlannedEdit]:
+        """Asks for several fills of one place; returns those that are sound and not that of ``edit``, best first."""
         index = self._index(edit)
         rewrite = self.rewrites[index]
         if not rewrite.holes or rewrite.instruction:
             return []
         text, regions = self._draft([index])
-        result = yield self._request(text, regions, FillGaps(MAX_CANDIDATES))
+        result = answer(self._request(text, regions, FillGaps(MAX_CANDIDATES)))
         if result.status != "ok":
             return []
         found = {}
@@ -210,7 +209,7 @@ class FileFill:
             batches[-1].append(index)
         return batches
 
-    def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
+    async def _fill(self, batch: Sequence[int], answer: Answer) -> str:
         """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".
 
         A request that is refused, such as one for too long a place, fails for its places alone.
@@ -220,9 +219,11 @@ class FileFill:
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
         try:
-            result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
-        except RequestError as error:
-            return str(error)
+            result = await answer(self._request(text, regions, EditLines(instruction) if instruction else FillGaps()))
+        except LacunaError as error:
+            if isinstance(error, RequestError) or (isinstance(error, ServiceError) and error.code in REFUSED):
+                return str(error)
+            raise
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
@@ -313,53 +314,20 @@ def _in_line(hole: Region, text: bytes) -> Region:
     return msgspec.structs.replace(hole, single_line=True)
 
 
-def _refusal(error: LacunaError) -> LacunaError:
-    """Returns the error, a RequestError where the service has refused the request for what it is."""
-    is_refused = isinstance(error, ServiceError) and error.code in ("bad_request", "too_large")
-    return RequestError(str(error)) if is_refused else error
-
-
-async def _answered(
-    requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], Awaitable[InfillResult]]
-) -> T:
-    """Answers request after request, and returns the value of the generator, which decides what a refusal means."""
-    try:
-        request = next(requests)
-        while True:
-            try:
-                result = await answer(request)
-            except LacunaError as error:
-                request = requests.throw(_refusal(error))
-            else:
-                request = requests.send(result)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-
-
-def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
-    """Answers request after request at once, and returns the value of the generator."""
+def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
+    """Fills file after file."""
 
     async def at_once(request: InfillRequest) -> InfillResult:
         return answer(request)
 
-    try:
-        _answered(requests, at_once).send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    raise AssertionError("nothing is waited for")
-
-
-def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
-    """Fills file after file."""
     for file in files:
-        finished(file.requests(advance), answer)
+        with contextlib.suppress(StopIteration):  # its end: nothing is waited for
+            file.fill(at_once, advance).send(None)
 
 
 async def fill_concurrently(
     files: Sequence[FileFill],
-    answer: Callable[[InfillRequest], Awaitable[InfillResult]],
+    answer: Answer,
     advance: Advance,
     *,
     at_once: int = 4,
@@ -369,7 +337,7 @@ async def fill_concurrently(
 
     async def fill_one(file: FileFill) -> None:
         async with free:
-            await _answered(file.requests(advance), answer)
+            await file.fill(answer, advance)
 
     try:
         async with asyncio.TaskGroup() as group:
