@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +148,7 @@ def refactoring(wanted: Refactor) -> Refactoring:
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
-    found = by_structure(wanted.pattern, wanted.template)
-    return replace(found, languages=frozenset([language])) if language else found
+    return by_structure(wanted.pattern, wanted.template, language)
 
 
 async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tuple[list[Source], tuple[str, ...]]:

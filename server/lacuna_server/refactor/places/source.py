@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise, takewhile
+from itertools import pairwise, takewhile
 
 from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
@@ -124,13 +124,9 @@ class Source:
         steps = Counter(after[len(before) :] for before, after in pairwise(leads) if len(after) > len(before))
         return steps.most_common(1)[0][0] if steps else DEFAULT_UNIT
 
-    @cached_property
-    def _byte_offsets(self) -> list[int]:
-        return [0, *accumulate(len(character.encode()) for character in self.text)]
-
     def offset(self, character: int) -> int:
         """Returns the byte offset of the character with that index."""
-        return character if self.text.isascii() else self._byte_offsets[character]
+        return len(self.text[:character].encode())
 
     def slice(self, start: int, end: int) -> str:
         """Returns the text between two byte offsets."""

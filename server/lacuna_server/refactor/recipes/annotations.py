@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
+from lacuna_model.syntax.faults import CLAUSES
 from lacuna_server.refactor.places.source import Source, ancestors, walk
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
@@ -138,45 +139,33 @@ def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
     return (hole,) if is_open or "abstractmethod" in _decorators(function) else ("None",)
 
 
-def _is_left(statement: Node | None) -> bool:
-    """Returns whether what stands behind a statement, or a block, is reached."""
-    if statement is None:
+def _is_left(node: Node | None) -> bool:
+    """Returns whether what stands behind a statement, a clause or a block is reached."""
+    if node is None:
         return True
-    match statement.type:
+    inner = [one for one in node.named_children if one.type == "block" or one.type in CLAUSES]
+    match node.type:
         case "return_statement" | "raise_statement":
             return False
         case "block":
-            return all(map(_is_left, statement.named_children))
+            return all(map(_is_left, node.named_children))
         case "if_statement":
-            parts = ("consequence", "alternative")
-            branches = [one for part in parts for one in statement.children_by_field_name(part)]
-            return branches[-1].type != "else_clause" or any(map(_is_left, branches))
-        case "elif_clause":
-            return _is_left(statement.child_by_field_name("consequence"))
-        case "else_clause" | "with_statement" | "case_clause":
-            return _is_left(_block(statement))
+            return inner[-1].type != "else_clause" or any(map(_is_left, inner))
         case "while_statement":
-            is_endless = text(statement.child_by_field_name("condition")) in ("True", "1")
-            return not is_endless or any(True for _ in _own_nodes(statement, "break_statement"))
+            is_endless = text(node.child_by_field_name("condition")) in ("True", "1")
+            return not is_endless or any(True for _ in _own_nodes(node, "break_statement"))
         case "try_statement":
-            clauses = statement.named_children
-            if any(one.type == "finally_clause" and not _is_left(_block(one)) for one in clauses):
-                return False
-            after = [one for one in clauses if one.type == "else_clause"]
-            is_done = _is_left(_block(statement)) and all(map(_is_left, after))
-            handlers = [one for one in clauses if one.type.startswith("except")]
-            return is_done or any(_is_left(_block(one)) for one in handlers)
+            left = [(one.type, _is_left(one)) for one in inner]
+            is_done = all(is_left for kind, is_left in left if kind in ("block", "else_clause"))
+            is_caught = any(is_left for kind, is_left in left if kind.startswith("except"))
+            return (is_done or is_caught) and ("finally_clause", False) not in left
         case "match_statement":
-            block = _block(statement)
-            cases = [] if block is None else [one for one in block.named_children if one.type == "case_clause"]
+            cases = [one for block in inner for one in block.named_children if one.type == "case_clause"]
             return any(map(_is_left, cases)) or not any(text(one).startswith("case _:") for one in cases)
-        case _:
-            return True
-
-
-def _block(statement: Node) -> Node | None:
-    """Returns the first block in a statement or one of its clauses."""
-    return next((one for one in statement.named_children if one.type == "block"), None)
+        case "with_statement" | "case_clause":
+            return any(map(_is_left, inner))
+        case kind:
+            return kind not in CLAUSES or any(map(_is_left, inner))
 
 
 def _hole(names: Sequence[str]) -> Region:

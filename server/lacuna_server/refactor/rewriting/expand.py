@@ -48,10 +48,8 @@ def rewrites(
     left out where a comment, or a token that the pattern does not name, would be lost, or where the code in or around
     it would be read otherwise; not so one that is ``replaced``, or whose template is only a hole.
     """
-    if template.begins_line:
-        behind = [source.behind_comment(match.start) if match.start == match.end else match.start for match in matches]
-        moved = zip(matches, behind, strict=True)
-        matches = [replace(match, start=at, end=max(at, match.end)) for match, at in moved]
+    if template.text.startswith("\n"):
+        matches = [_behind_comment(source, match) if match.start == match.end else match for match in matches]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     lines = _template_lines(template.parts, source.language)
     closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
@@ -90,6 +88,11 @@ def rewrites(
             one = other if isinstance(other, Rewrite) else one
         yield one
         end = match.end
+
+
+def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
+    at = source.behind_comment(match.start)
+    return replace(match, start=at, end=at)
 
 
 def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
