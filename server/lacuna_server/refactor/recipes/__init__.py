@@ -16,7 +16,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.places.gather import by_query, query_names
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
+from lacuna_server.refactor.recipes import arms, python
 from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring
 from lacuna_server.refactor.rewriting.rewrite import parse_template
@@ -62,7 +62,7 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     before = source.data[max(0, moved.start - NEAR) : moved.start].decode(errors="ignore")
                     if not rule.not_after or re.search(rule.not_after, before) is None:
                         matches.append(moved)
-                yield from ((source, item) for item in rewrites(source, matches, template, rule.label))
+                yield source, rewrites(source, matches, template, rule.label)
 
 
 @cache
@@ -100,11 +100,14 @@ class Recipe:
 def recipes() -> dict[str, Recipe]:
     """Returns all recipes by name."""
     known = {
-        "annotations": Recipe("add types to parameters and return values that have none", PYTHON, annotations.find),
+        "annotations": Recipe("add types to parameters and return values that have none", PYTHON, python.annotated),
         "arms": Recipe("add the missing arms to a match or switch over an enum", frozenset(arms.syntaxes()), arms.find),
-        "logging": Recipe("replace print calls by logging calls", PYTHON, logging_calls.find),
+        "logging": Recipe("replace print calls by logging calls", PYTHON, python.logged),
         "parameter": Recipe(
-            "add a parameter to a function and pass it from its callers", PYTHON, parameter.find, parameter.SETTINGS
+            "add a parameter to a function and pass it from its callers",
+            PYTHON,
+            python.with_parameter,
+            python.PARAMETER,
         ),
     }
     known |= {name: Recipe(rules.summary, rules.languages, rules.find) for name, rules in rule_sets().items()}

@@ -24,7 +24,8 @@ from lacuna_server.refactor.rewriting.rewrite import (
     parse_template,
 )
 
-Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
+# Places of a file. Several of these may be of the same file.
+Found: TypeAlias = tuple[Source, Iterable[Rewrite | LeftOut]]
 BROKEN = "the code at this place does not parse; not changed"
 
 
@@ -60,11 +61,10 @@ def by_structure(pattern: str, template: str, language: str = "") -> Refactoring
                 break
         for source, matches in found:
             if isinstance(matches, LeftOut):
-                yield source, matches
+                yield source, [matches]
             elif matches:  # of any other file no tree is needed
-                yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
-                sound = [match for match in matches if not match.broken]
-                yield from ((source, item) for item in rewrites(source, sound, parsed))
+                yield source, [LeftOut(match.start, BROKEN) for match in matches if match.broken]
+                yield source, rewrites(source, [match for match in matches if not match.broken], parsed)
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
@@ -103,7 +103,7 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
     parsed = parse_template(template, query_names(query) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
-        return ((source, item) for source in sources for item in rewrites(source, by_query(source, query), parsed))
+        return ((source, rewrites(source, by_query(source, query), parsed)) for source in sources)
 
     return Refactoring(f"query → {template}", find, frozenset({language}))
 
@@ -114,7 +114,7 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         places = ((source, by_ranges(source, spans.get(source.path, ()))) for source in sources)
-        return ((source, item) for source, found in places for item in rewrites(source, found, parsed, replaced=True))
+        return ((source, rewrites(source, found, parsed, replaced=True)) for source, found in places)
 
     return Refactoring(f"ranges → {template}", find)
 
@@ -128,16 +128,22 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         lines: dict[str, tuple[Source, list[Span]]] = {}
-        for source, item in refactoring.find(sources):
-            if isinstance(item, LeftOut):
-                yield source, item
-            elif not item.support:
-                lines.setdefault(source.path, (source, []))[1].append(whole_lines(source.data, item.start, item.end))
+        for source, items in refactoring.find(sources):
+            _, spans = lines.setdefault(source.path, (source, []))
+            for item in items:
+                if isinstance(item, LeftOut):
+                    yield source, [item]
+                elif not item.support:
+                    spans.append(whole_lines(source.data, item.start, item.end))
         region = Region(0, 0, max_tokens=MORE_TOKENS)
         for source, spans in lines.values():
-            for start, end in joined(spans):
-                label = first_line(source.data[start:end].decode())
-                yield source, Rewrite(start, end, (region,), label, instruction=instruction)
+            yield (
+                source,
+                [
+                    Rewrite(start, end, (region,), first_line(source.slice(start, end)), instruction=instruction)
+                    for start, end in joined(spans)
+                ],
+            )
 
     return replace(refactoring, title=first_line(instruction), find=find)
 
@@ -179,7 +185,7 @@ def places(
             wanted = [other for other in wanted if other is not source]
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
     num_found = 0
-    for source, item in refactoring.find(wanted):
+    for source, item in ((source, item) for source, items in refactoring.find(wanted) for item in items):
         num_found += 1
         advance()
         if isinstance(item, Rewrite):
