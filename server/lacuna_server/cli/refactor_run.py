@@ -189,13 +189,12 @@ def _show(document: FileText, file: FileEdits) -> None:
 
 def _report(plan: Plan) -> None:
     """Reports on stderr the places that are not in the diff: failed and unsure ones, and those left out."""
-    for file in plan.files:
-        for edit in file.edits:
-            if edit.status != "ready":
-                output.say(f"{file.path}: {edit.label}: {edit.message}; not changed")
+    left = [(file.path, edit) for file in plan.files for edit in file.edits if edit.status != "ready"]
+    for path, edit in left:
+        output.say(f"{path}: {edit.label}: {edit.message}; not changed")
     for line in plan.left_out:
         output.say(line)
-    if plan.num_unsure:
+    if any(edit.status == "unsure" and edit.confidence is not None for _, edit in left):
         output.say("--min-confidence 0 shows these unsure fills, too")
 
 

@@ -99,10 +99,6 @@ class ParsedPattern:
         """Returns the names that it binds."""
         return frozenset(leaf.variable for leaf in self.leaves() if leaf.variable and leaf.variable[0] != "_")
 
-    def num_variables(self) -> int:
-        """Returns how many of its metavariables are nodes."""
-        return sum(bool(leaf.variable) for leaf in self.leaves())
-
     def words(self) -> frozenset[bytes]:
         """Returns words that every place of it contains."""
         return frozenset(leaf.text.encode() for leaf in self.leaves() if leaf.text[:1].isalnum() and leaf.named)
@@ -147,14 +143,18 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
         for name, around in contexts.contexts:
             if roots := parsed.roots(around, language):
                 reading = ParsedPattern(name, roots)
-                known = found if reading.num_variables() == len(variables) else partial
+                num_nodes = sum(bool(leaf.variable) for leaf in reading.leaves())
+                known = found if num_nodes == len(variables) else partial
                 if all(roots != other.roots for other in known):
                     known.append(reading)
         ways += [guises] if found else []
         if len(ways) == MAX_WAYS:
             break
-    if found or partial:
-        return _grouped(found or partial)
+    groups: dict[str, list[ParsedPattern]] = {}
+    for reading in found or partial:
+        groups.setdefault(_STEM.sub("", reading.kind), []).append(reading)
+    if groups:
+        return tuple(map(tuple, groups.values()))
     kinds = ", ".join(dict.fromkeys(name for name, _ in contexts.contexts))
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
     raise RequestError(f"the pattern is not {language.name}: {shown!r} does not parse as {kinds}")
@@ -165,13 +165,6 @@ def _names(guises: Sequence[str], variables: Sequence[re.Match[str]]) -> list[st
     return [guise for guise, found in zip(guises, variables, strict=True) if found[1] != "$$$"]
 
 
-def _grouped(found: Sequence[ParsedPattern]) -> tuple[tuple[ParsedPattern, ...], ...]:
-    groups: dict[str, list[ParsedPattern]] = {}
-    for reading in found:
-        groups.setdefault(_STEM.sub("", reading.kind), []).append(reading)
-    return tuple(tuple(group) for group in groups.values())
-
-
 def _guises(text: str, variables: Sequence[re.Match[str]], contexts: _Contexts) -> Iterator[tuple[str, ...]]:
     """Yields texts for the metavariables, the plainest first."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(found[2] for found in variables))}
@@ -180,14 +173,11 @@ def _guises(text: str, variables: Sequence[re.Match[str]], contexts: _Contexts) 
         texts = contexts.names + (contexts.many if found[1] == "$$$" else ())
         if contexts.body and _BODY.search(text[: found.start()]) and _NO_MORE.match(text[found.end() :]):
             texts = (contexts.body, *texts)
-        options.append([_named(one, numbers[found[2]]) for one in texts])
+        number = numbers[found[2]]
+        options.append([re.sub(r"\bX\b", f"x{number}", one).replace("CONSTANT", f"X{number}") for one in texts])
     ways = itertools.islice(itertools.product(*(range(len(texts)) for texts in options)), 50 * MAX_GUISES)
     for way in sorted(ways, key=sum)[:MAX_GUISES]:
         yield tuple(texts[index] for texts, index in zip(options, way, strict=True))
-
-
-def _named(text: str, number: int) -> str:
-    return re.sub(r"\bX\b", f"x{number}", text).replace("CONSTANT", f"X{number}")
 
 
 @cache
