@@ -10,7 +10,7 @@ from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
 from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, with_end, without_comments
+from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, without_comments
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.rewrite import (
     TOO_DEEP,
@@ -42,42 +42,34 @@ def rewrites(
         matches = [_behind_comment(source, match) if match.start == match.end else match for match in matches]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     lines = _template_lines(template.parts, source)
-    narrow = not lines[0]
-    closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     ordered: list[Carried] = []
     for match in matches:
         place = ended(source, match, template)
-        item = whole(place, template) if replaced else carried(source, place, template, narrow=narrow)
+        item = whole(place, template) if replaced else carried(source, place, template, narrow=not lines[0])
         if isinstance(item, LeftOut):
             yield item
         else:
             ordered.append(item)
     ordered.sort(key=lambda item: (item.match.start, -item.match.end))
-    fitting = Fitting(source)
-
-    def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
-        named = VARIABLE.sub(lambda one: first_line(source.slice(*item.match.captures[one[2]])), label or f"${WHOLE}")
-        text = _Text(source.newline)
-        try:
-            _Expansion(source, template, lines, text, item, inner).write()
-        except RecursionError:
-            return LeftOut(item.match.start, TOO_DEEP)
-        rewrite = Rewrite(item.match.start, item.match.end, tuple(text.parts), named)
-        return rewrite if replaced else fitting.fitted(rewrite, text.pieces)
-
-    end = 0
+    fitting, end = Fitting(source), 0
     for index, item in enumerate(ordered):
         match = item.match
         if index and match.end <= end and match.start < end:
             continue
-        inner = _within(ordered, index)
-        one = made(item, inner)
-        if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
-            again = carried(source, longer, template, narrow=narrow)
-            other = made(again, inner) if isinstance(again, Carried) else one
-            one = other if isinstance(other, Rewrite) else one
-        yield one
         end = match.end
+        named = _labelled(label or f"${WHOLE}", match, source)
+        text = _Text(source.newline)
+        try:
+            _Expansion(source, template, lines, text, item, _within(ordered, index)).write()
+        except RecursionError:
+            yield LeftOut(match.start, TOO_DEEP)
+            continue
+        rewrite = Rewrite(match.start, match.end, tuple(text.parts), named)
+        yield rewrite if replaced else fitting.fitted(rewrite, text.pieces)
+
+
+def _labelled(label: str, match: PatternMatch, source: Source) -> str:
+    return VARIABLE.sub(lambda named: first_line(source.slice(*match.captures[named[2]])), label)
 
 
 def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
