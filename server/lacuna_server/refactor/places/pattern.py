@@ -51,7 +51,7 @@ _BLANKS = re.compile(rb"[\s\\]+")
 class PatternNode:
     """A node of a pattern: a metavariable, a token, or a node with children.
 
-    ``start`` and ``end`` are byte offsets in the pattern. ``text`` is that of a token, or what stands between the
+    ``start`` and ``end`` are byte offsets in the stripped pattern. ``text`` is that of a token, or what stands between the
     children and is no token. A ``supplied`` token is not in the pattern itself.
     """
 
@@ -129,7 +129,6 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
         raise RequestError(f"the pattern is not {language.name}: it is empty")
     if len(text) > MAX_LENGTH:
         raise RequestError(f"the pattern has {len(text)} characters; at most {MAX_LENGTH} are read")
-    shift = len(pattern[: len(pattern) - len(pattern.lstrip())].encode())
     variables = list(VARIABLE.finditer(text))
     if len(variables) > MAX_VARIABLES:
         raise RequestError(f"the pattern has {len(variables)} metavariables; at most {MAX_VARIABLES} are read")
@@ -139,7 +138,7 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
     for guises in itertools.islice(_guises(text, variables, contexts), TRIED // len(text) + 1):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
-        parsed = _Parsed(text, variables, guises, shift)
+        parsed = _Parsed(text, variables, guises)
         for name, around in contexts.contexts:
             if roots := parsed.roots(around, language):
                 reading = ParsedPattern(name, roots)
@@ -193,14 +192,13 @@ def _contexts(language: str) -> _Contexts:
 class _Parsed:
     """A pattern with texts in the place of its metavariables."""
 
-    def __init__(self, text: str, variables: Sequence[re.Match[str]], guises: Sequence[str], shift: int) -> None:
-        self._shift = shift  # of the text in the pattern, in bytes
-        self._pattern = bytes(shift) + text.encode()
+    def __init__(self, text: str, variables: Sequence[re.Match[str]], guises: Sequence[str]) -> None:
+        self._pattern = text.encode()
         # Where each metavariable stands, in the pattern and in the text that is parsed.
         self._spans: list[tuple[int, int, int, int, int, re.Match[str]]] = []
-        out, position = b"", shift
+        out, position = b"", 0
         for found, guise in zip(variables, guises, strict=True):
-            start, end = (shift + len(text[:at].encode()) for at in found.span())
+            start, end = (len(text[:at].encode()) for at in found.span())
             out += self._pattern[position:start]
             first, last = len(out), len(out) + len(guise.rstrip().encode())
             out, position = out + guise.encode(), end
@@ -265,7 +263,7 @@ class _Parsed:
 
     def _offset(self, at: int) -> int:
         """Returns the offset in the pattern of an offset in the parsed text."""
-        at, moved = min(at, self._stop) - self._begin, self._shift
+        at, moved = min(at, self._stop) - self._begin, 0
         for _, end, _, _, last, _ in self._spans:
             if last <= at:
                 moved = end - last

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.text.lines import indentation
 from lacuna_server.files import unwritable
 from lacuna_server.refactor.places.gather import by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
@@ -50,7 +51,9 @@ def by_structure(pattern: str, template: str, language: str = "") -> Refactoring
 
     Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
-    parsed = replace(parse_template(template, pattern_names(pattern) | {WHOLE}), pattern=pattern)
+    lead = indentation(pattern)
+    parsed = parse_template(template.removeprefix(lead), pattern_names(pattern) | {WHOLE})
+    parsed = replace(parsed, pattern=pattern.removeprefix(lead))
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         found: list[tuple[Source, list[PatternMatch] | LeftOut]] = []
