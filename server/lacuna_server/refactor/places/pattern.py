@@ -51,8 +51,8 @@ _BLANKS = re.compile(rb"[\s\\]+")
 class PatternNode:
     """A node of a pattern: a metavariable, a token, or a node with children.
 
-    ``start`` and ``end`` are byte offsets in the stripped pattern. ``text`` is that of a token, or what stands between the
-    children and is no token. A ``supplied`` token is not in the pattern itself.
+    ``start`` and ``end`` are byte offsets in the stripped pattern. ``text`` is that of a token, or what stands between
+    the children and is no token. A ``supplied`` token is not in the pattern itself.
     """
 
     kind: str

@@ -11,12 +11,11 @@ from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, MetaVariable, Piece, Template, first_line, parse_template
 
-STATEMENT_END = ";"
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _WITHIN_NAME = re.compile(rb"(?<=[\w$])[\w$]")
 _IN_NAME = re.compile(b"[A-Z0-9_]")
-_STATEMENT_END = re.compile(rb"\s*;")
+STATEMENT_END = re.compile(rb"\s*;")
 # Text that does not count when pattern and match differ in it: separators, brackets, the end of a continued line.
 PASSED_OVER = re.compile(rb"[\s,;()\\]+")
 Token = tuple[Span, Span]
@@ -143,10 +142,10 @@ def ended(source: Source, match: PatternMatch, template: Template) -> PatternMat
     if not match.tokens:
         return match
     tokens, last = match.tokens[:-1], source.slice(*match.tokens[-1][1])
-    if text and pattern.endswith(STATEMENT_END) and not text.endswith(ENDED) and tokens and last == STATEMENT_END:
+    if text and pattern.endswith(";") and not text.endswith(ENDED) and tokens and last == ";":
         return replace(_until(match, max(span[1] for _, span in tokens)), tokens=tokens)
-    if (not text or text.endswith(STATEMENT_END)) and not pattern.endswith(STATEMENT_END):
-        found = _STATEMENT_END.match(source.data, match.end)
+    if (not text or text.endswith(";")) and not pattern.endswith(";"):
+        found = STATEMENT_END.match(source.data, match.end)
         return _until(match, found.end()) if found else match
     return match
 

@@ -10,7 +10,14 @@ from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
 from lacuna_server.refactor.places.matching import COUNTING, WHOLE, PatternMatch
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import Carried, carried, ended, whole, without_comments
+from lacuna_server.refactor.rewriting.carried import (
+    STATEMENT_END,
+    Carried,
+    carried,
+    ended,
+    whole,
+    without_comments,
+)
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.rewrite import (
     TOO_DEEP,
@@ -42,6 +49,7 @@ def rewrites(
         matches = [_behind_comment(source, match) if match.start == match.end else match for match in matches]
     replaced = replaced or (len(template.parts) == 1 and isinstance(template.parts[0], Region))
     lines = _template_lines(template.parts, source)
+    closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     ordered: list[Carried] = []
     for match in matches:
         place = ended(source, match, template)
@@ -65,7 +73,11 @@ def rewrites(
             yield LeftOut(match.start, TOO_DEEP)
             continue
         rewrite = Rewrite(match.start, match.end, tuple(text.parts), named)
-        yield rewrite if replaced else fitting.fitted(rewrite, text.pieces)
+        one = rewrite if replaced else fitting.fitted(rewrite, text.pieces)
+        if isinstance(one, LeftOut) and closes and (longer := STATEMENT_END.match(source.data, match.end)):
+            other = fitting.fitted(replace(rewrite, end=longer.end()), text.pieces)
+            one = other if isinstance(other, Rewrite) else one
+        yield one
 
 
 def _labelled(label: str, match: PatternMatch, source: Source) -> str:

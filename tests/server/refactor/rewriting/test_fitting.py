@@ -101,7 +101,7 @@ OTHERWISE = "would be read otherwise; not changed"
         ("a.js", "old($A)", "", "if (x) «old(1);→{\n    \n}»\nnext();\n"),
         ("A.java", "old($A);", "fresh($A)", "class A { { «old→fresh»(1); } }\n"),
         ("a.js", "return $A", "return check($A)", "function f() {\n  return «n + 1→check(n + 1)»;\n}\n"),
-        ("a.js", "if ($A) return $B;", "if ($A) { f(); return $B }", "if (a) «return b;→{ f(); return b }»\n"),
+        ("a.js", "if ($A) return $B", "if ($A) { f(); return $B }", "if (a) «return b;→{ f(); return b }»\n"),
         ("a.js", "var $X = $A", "var $X = { a: $A }", "var x = «a→{ a: a }»;\n[1].map(f);\n"),
         # What pattern and template share keeps its bytes.
         ("a.py", "old($$$A)", "fresh($$$A)", "«old→fresh»(  a, # b\n  c,)\n"),
