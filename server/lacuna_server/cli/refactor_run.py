@@ -51,8 +51,8 @@ def chosen(
     if instruction is not None:
         if recipe:
             raise RequestError("--instruction and --recipe cannot be combined")
-        before, after = list(words[: not (query or ranges)]), list(words[not (query or ranges) :])
-        found, paths = chosen([*before, WHOLE_FILL, *after], lang, query, ranges, "", settings)
+        at = 0 if query or ranges else 1
+        found, paths = chosen([*words[:at], WHOLE_FILL, *words[at:]], lang, query, ranges, "", settings)
         return by_instruction(found, instruction), paths
     given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
     if len(given) > 1:
@@ -162,18 +162,11 @@ def _decided(
         output.say("with this text the file has a syntax error; the place keeps its text")
         return edit
 
-    others: list[PlannedEdit] | None = None
-
-    def other(edit: PlannedEdit) -> PlannedEdit | None:
-        nonlocal others
-        if others is None:
-            others = fill.others(edit, answer)
-        return others.pop(0) if others else None
-
     def show(edit: PlannedEdit) -> None:
         _show(document, msgspec.structs.replace(file, edits=(edit,)))
 
-    return terminal.decided(edit, show, describe, edited, other)
+    others = fill.others(edit, answer)
+    return terminal.decided(edit, show, describe, edited, lambda _: next(others, None))
 
 
 def _unchanged(file: FileEdits) -> FileText:

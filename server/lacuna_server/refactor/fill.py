@@ -7,7 +7,7 @@ several files at the same time (:func:`fill_concurrently`).
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -170,23 +170,20 @@ class FileFill:
         """The new texts of the places that are to change, by their indices."""
         return {index: edit.new_text for index, edit in self._done.items() if edit.status == "ready"}
 
-    def others(self, edit: PlannedEdit, answer: Callable[[InfillRequest], InfillResult]) -> list[PlannedEdit]:
-        """Asks for several fills of one place; returns those that are sound and not that of ``edit``, best first."""
-        index = self._index(edit)
+    def others(self, edit: PlannedEdit, answer: Callable[[InfillRequest], InfillResult]) -> Iterator[PlannedEdit]:
+        """Asks for several fills of one place; yields those that are sound and not that of ``edit``, best first."""
+        index, known = self._index(edit), {edit.new_text}
         rewrite = self.rewrites[index]
         if not rewrite.holes or rewrite.instruction:
-            return []
+            return
         text, regions = self._draft([index])
         result = answer(self._request(text, regions, FillGaps(MAX_CANDIDATES)))
-        if result.status != "ok":
-            return []
-        found = {}
-        for candidate in (result.fills, *result.alternatives):
+        for candidate in (result.fills, *result.alternatives) if result.status == "ok" else ():
             fills = [LINE_END.sub(self.source.newline, fill) for fill in candidate]
             other = msgspec.structs.replace(edit, new_text=rewrite.filled(fills), confidence=None)
-            if other.new_text != edit.new_text and self._holds_alone(index, fills) and self.is_sound(other):
-                found[other.new_text] = other
-        return list(found.values())
+            if other.new_text not in known and self._holds_alone(index, fills) and self.is_sound(other):
+                known.add(other.new_text)
+                yield other
 
     def is_sound(self, edit: PlannedEdit) -> bool:
         """Returns whether the file with this edit, in place of its own one, and the other edits has no new error."""
