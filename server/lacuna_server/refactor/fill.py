@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import msgspec
@@ -26,8 +27,7 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.compilers import COMPILES
-from lacuna_model.syntax.faults import Splice, all_faults, carried_over
+from lacuna_model.syntax.faults import Splice, carried_over
 from lacuna_model.text import lines
 from lacuna_model.text.lines import LINE_END, first_of, splice
 from lacuna_server.refactor.journal import sha256
@@ -45,44 +45,23 @@ UNSOUND = "the rewritten place does not parse, or the fill does not keep to its 
 REFUSED = frozenset(("bad_request", "too_large"))
 
 
-class Soundness:
-    """Compares texts with the original: no new syntax error, and they still compile if the original did.
+def _is_sound(source: Source, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
+    """Returns whether a text with these ordered edits has no new syntax error, and still compiles if it did.
 
-    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill must close
-    no bracket that it has not opened, and no text after it may become part of its comment or string.
+    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill, a byte
+    range of the new text, must close no bracket that it has not opened, and no text after it may become part of its
+    comment or string.
     """
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._faults = all_faults(source.tree, source.data, source.language)
-        oracle = COMPILES.get(source.language.name)
-        self._oracle = oracle if oracle is not None and oracle(source.data) else None
-        self._excerpts = Excerpts(source)
-        self._part = self
-
-    def holds_alone(self, start: int, end: int, text: str, fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Returns whether the original with one edit passes, as far as what is near it can tell.
-
-        ``fills`` are byte ranges of ``text``.
-        """
-        excerpt, moved = self._excerpts.around(start, end)
-        if excerpt is not self._part._source:
-            self._part = Soundness(excerpt) if excerpt is not self._source else self
-        begun = start - moved
-        return self._part.holds([(begun, end - moved, text)], [(begun + first, begun + last) for first, last in fills])
-
-    def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""
-        text = splice(self._source.data, [(start, end, new.encode()) for start, end, new in edits])
-        try:
-            tree = self._source.language.parser().parse(text)
-        except UnparsableError:
+    text = splice(source.data, [(start, end, new.encode()) for start, end, new in edits])
+    made = replace(source, text=text.decode())
+    splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
+    try:
+        if made.faults - carried_over(source.faults, splices):
             return False
-        splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
-        if all_faults(tree, text, self._source.language) - carried_over(self._faults, splices):
-            return False
-        kept = all(_keeps_to_its_hole(tree.root_node, *fill) for fill in fills)
-        return kept and (self._oracle is None or self._oracle(text))
+    except UnparsableError:
+        return False
+    kept = all(_keeps_to_its_hole(made.tree.root_node, *fill) for fill in fills)
+    return kept and (not source.compiles or made.compiles)
 
 
 def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
@@ -128,7 +107,7 @@ class FileFill:
         self.rewrites = tuple(rewrites)
         self._options = options
         self._min_confidence = min_confidence
-        self._soundness = Soundness(source)
+        self._excerpts = Excerpts(source)
         self._done: dict[int, PlannedEdit] = {}
 
     async def fill(self, answer: Answer, advance: Advance) -> None:
@@ -260,13 +239,17 @@ class FileFill:
 
     def _holds(self, texts: Mapping[int, str]) -> bool:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
-        return self._soundness.holds(edits)
+        return _is_sound(self.source, edits)
 
     def _holds_alone(self, index: int, fills: Sequence[str]) -> bool:
+        """Returns whether the original with one place filled passes, as far as what is near it can tell."""
         rewrite = self.rewrites[index]
         # Lines that an instruction rewrites may open a bracket that closes behind them.
         spans = () if rewrite.instruction else rewrite.spans(fills)
-        return self._soundness.holds_alone(rewrite.start, rewrite.end, rewrite.filled(fills), spans)
+        excerpt, moved = self._excerpts.around(rewrite.start, rewrite.end)
+        begun = rewrite.start - moved
+        edit = (begun, rewrite.end - moved, rewrite.filled(fills))
+        return _is_sound(excerpt, [edit], [(begun + first, begun + last) for first, last in spans])
 
     def _request(self, text: str, regions: Sequence[Region], task: Task) -> InfillRequest:
         return InfillRequest(

@@ -12,6 +12,8 @@ from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
+from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.faults import Fault, all_faults
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation, line_starts, newline_of
 
 Span = tuple[int, int]
@@ -97,6 +99,17 @@ class Source:
     def tree(self) -> Tree:
         """The parse tree of ``data``. Raises UnparsableError."""
         return self.language.parser().parse(self.data)
+
+    @cached_property
+    def faults(self) -> frozenset[Fault]:
+        """The syntax errors. Raises UnparsableError."""
+        return all_faults(self.tree, self.data, self.language)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether a compiler of the language is known, and accepts the text."""
+        compiler = COMPILES.get(self.language.name)
+        return compiler is not None and compiler(self.data)
 
     @cached_property
     def newline(self) -> str:
