@@ -68,15 +68,15 @@ def chosen(
         if len(words) > 1:
             raise RequestError("--range names the file itself; give at most one argument, the template")
         return ranged(ranges, words[0] if words else WHOLE_FILL)
-    if len(words) < (needed := 1 if query else 2):
-        raise RequestError(
-            "a refactor needs " + ("a template" if query else "a pattern and a template, or --recipe NAME")
-        )
     if not query:
-        return by_structure(words[0], words[1], lang), words[needed:] or ["."]
+        if len(words) < 2:
+            raise RequestError("a refactor needs a pattern and a template, or --recipe NAME")
+        return by_structure(words[0], words[1], lang), words[2:] or ["."]
+    if not words:
+        raise RequestError("a refactor needs a template")
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
-    return by_syntax(query, words[0], lang), words[needed:] or ["."]
+    return by_syntax(query, words[0], lang), words[1:] or ["."]
 
 
 def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[str]]:

@@ -176,16 +176,16 @@ def places(
     A file that must not be written is left out; a document that is open is its editor's to write.
     ``advance`` is called for each place that is found.
     """
-    wanted = [
-        source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
-    ]
-    left_out: list[str] = []
-    for source in wanted if refactoring.reads_trees else ():
+    wanted, left_out = list[Source](), list[str]()
+    for source in sources:
+        if refactoring.languages and source.language.name not in refactoring.languages:
+            continue
         try:
-            _ = source.tree
+            if refactoring.reads_trees:
+                _ = source.tree
+            wanted.append(source)
         except UnparsableError as error:
             left_out.append(f"{source.path}: {error}")
-            wanted = [other for other in wanted if other is not source]
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
     num_found = 0
     for source, item in ((source, item) for source, items in refactoring.find(wanted) for item in items):
