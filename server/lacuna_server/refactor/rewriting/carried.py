@@ -77,13 +77,10 @@ def _inserted(source: Source, match: PatternMatch, template: Template) -> Carrie
 
 def without_comments(source: Source, start: int, end: int) -> Span:
     """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
-    data, tail = source.data, end
-    while True:
-        last = start + len(data[start:tail].rstrip())
-        node = source.tree.root_node.descendant_for_byte_range(max(start, last - 1), last)
-        if last == start or node is None or "comment" not in node.type:
-            break
-        tail = max(start, node.start_byte)
+    data = source.data
+    last = start + len(data[start:end].rstrip())
+    while last > start and (comment := source.comment_at(last - 1)):
+        last = start + len(data[start : max(start, comment[0])].rstrip())
     return start + len(data[start:last].removesuffix(b",").rstrip()), last
 
 
