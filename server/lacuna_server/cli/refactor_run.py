@@ -166,7 +166,7 @@ def _decided(
         _show(document, msgspec.structs.replace(file, edits=(edit,)))
 
     others = fill.others(edit, answer)
-    return terminal.decided(edit, show, describe, edited, lambda _: next(others, None))
+    return terminal.decided(edit, show, describe, edited, lambda edit: next(others, None))
 
 
 def _unchanged(file: FileEdits) -> FileText:

@@ -40,10 +40,10 @@ def _refused(*rules: tuple[str, str]) -> re.Pattern[str]:
     return re.compile("|".join(f"{mark}({one}) .*within ({around}) " for mark, one, around in starts))
 
 
-_ASSIGNS = "-(assignment|augmented_assignment|compound_assignment)_expr(ession)?"
-_C = _refused((f"{_ASSIGNS}|comma_expression|throw_expression|co_yield_statement", OPERATIONS))
+_ASSIGNS = "(assignment|augmented_assignment|compound_assignment)_expr(ession)?"
+_C = _refused((f"-{_ASSIGNS}|comma_expression|throw_expression|co_yield_statement", OPERATIONS))
 _SCRIPT = _refused(
-    (f"{_ASSIGNS}|arrow_function|yield_expression|sequence_expression", OPERATIONS),
+    (f"-{_ASSIGNS}|arrow_function|yield_expression|sequence_expression", OPERATIONS),
     # Operators that must not meet: a sign before a power, ``??`` beside ``||``.
     ("^(unary|await)_expression", r"binary_expression \*\*"),
     (r"binary_expression \?\?", r"binary_expression (\|\||&&)"),
@@ -64,13 +64,13 @@ REFUSED = {
     ),
     "c": _C,
     "cpp": _C,
-    "java": _refused((f"{_ASSIGNS}|lambda_expression", OPERATIONS)),
+    "java": _refused((f"-{_ASSIGNS}|lambda_expression", OPERATIONS)),
     "csharp": _refused(
-        (f"{_ASSIGNS}|lambda_expression|anonymous_method_expression|query_expression|throw_expression", OPERATIONS)
+        (f"-{_ASSIGNS}|lambda_expression|anonymous_method_expression|query_expression|throw_expression", OPERATIONS)
     ),
     "php": _refused(("-arrow_function|anonymous_function", OPERATIONS)),
     "rust": _refused(
-        (f"{_ASSIGNS}|closure_expression|return_expression|break_expression|range_expression", OPERATIONS),
+        (f"-{_ASSIGNS}|closure_expression|return_expression|break_expression|range_expression", OPERATIONS),
         # A type reads on behind ``<``, nothing binds to a cast or calls what is awaited, no comparison is compared.
         ("^type_cast_expression", "(field|index|call|try|await)_expression|binary_expression <<?"),
         ("^await_expression", "call_expression"),
