@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +148,7 @@ def refactoring(wanted: Refactor) -> Refactoring:
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
-    found = by_structure(wanted.pattern, wanted.template)
-    return replace(found, languages=frozenset([language])) if language else found
+    return by_structure(wanted.pattern, wanted.template, language)
 
 
 async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tuple[list[Source], tuple[str, ...]]:
@@ -160,18 +158,18 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
     """
     if wanted.text_document is not None:
         return [source_of(ls.session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    folders = ls.session.folders
-    if not folders:  # without folders only the open documents are searched
+    gone = [folder for folder in ls.session.folders if not os.path.exists(folder)]
+    folders = [folder for folder in ls.session.folders if folder not in gone]
+    if not ls.session.folders:  # without folders only the open documents are searched
         return [source for document in ls.session.documents.values() for source in _known(document, languages)], ()
-    shown = {os.path.realpath(one.path): one.text.decode() for one in ls.session.documents.values()}
-    on_disk, unread = await asyncio.to_thread(gather, folders, languages, opened=shown, missing_left_out=True)
-    texts = {os.path.realpath(source.path): source for source in on_disk}  # a folder may be reached by a link
-    left_out = list(unread)
+    documents = [source for one in ls.session.documents.values() for source in _known(one, frozenset())]
+    shown = {os.path.realpath(source.path): source for source in documents}  # a folder may be reached by a link
+    found, unread = await asyncio.to_thread(gather, folders, languages, opened=shown)
+    texts = {os.path.realpath(source.path): source for source in found}
+    left_out = [*(f"{folder}: no such file or folder" for folder in gone), *unread]
     for document in ls.session.documents.values():
         place = os.path.realpath(document.path)
-        if place in texts:
-            texts[place] = source_of(document)
-        elif _is_searched(document, place, folders):
+        if place not in texts and _is_searched(document, place, folders):
             left_out = [line for line in left_out if not line.startswith((f"{document.path} ", f"{document.path}:"))]
             for source in _known(document, languages):
                 if quotable(source.text.replace("\0", "")):

@@ -103,17 +103,18 @@ async def followed(
         looked_at.append(new)
 
     def by_tokens() -> list[Found]:
-        return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
+        return [(one, list(_rewrites(change, one, here=one.path == new.path))) for one in looked_at]
 
     found = await asyncio.to_thread(by_tokens)
-    if not found:
+    if not any(items for _, items in found):
         await awake(document)
         written = await near(ls.engine, document, change, (), wanted.position.line)
         lines = new.data.splitlines(keepends=True)
         for one in written:
             if one.probability >= SURE:
                 start = len(b"".join(lines[: one.row]))
-                found.append((new, Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))))
+                end = start + len(one.old.encode())
+                found.append((new, [Rewrite(start, end, (one.new,), first_line(one.old))]))
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax.compilers import COMPILES
-from lacuna_model.syntax.faults import Fault, Splice, all_faults, carried_over
+from lacuna_model.syntax.faults import Fault, Splice, carried_over
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
@@ -30,12 +29,11 @@ def added_errors(document: FileText, start: int, end: int, text: str) -> list[st
     old = Source(str(document.path), document.text, language)
     data = old.data
     new = Source(old.path, (data[:start] + text.encode() + data[end:]).decode(), language)
-    known = carried_over(all_faults(old.tree, old.data, old.language), [Splice(start, end, len(text.encode()))])
-    added = sorted(all_faults(new.tree, new.data, new.language) - known, key=lambda fault: fault.start)
+    known = carried_over(old.faults, [Splice(start, end, len(text.encode()))])
+    added = sorted(new.faults - known, key=lambda fault: fault.start)
     if added:
         return [_line(new, fault) for fault in added[:MAX_NAMED]]
-    compiles = COMPILES.get(language.name)
-    if compiles is not None and compiles(old.data) and not compiles(new.data):
+    if old.compiles and not new.compiles:
         return [f"the {language.name} compiler accepts the file, and does not accept it with this text"]
     return []
 

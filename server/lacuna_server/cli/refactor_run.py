@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from lacuna_server import files
 from lacuna_server.cli import terminal
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.files import FileText
-from lacuna_server.refactor.fill import FileFill, fill_files, finished
+from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
 from lacuna_server.refactor.plan import apply as write
@@ -52,8 +51,8 @@ def chosen(
     if instruction is not None:
         if recipe:
             raise RequestError("--instruction and --recipe cannot be combined")
-        before, after = list(words[: not (query or ranges)]), list(words[not (query or ranges) :])
-        found, paths = chosen([*before, WHOLE_FILL, *after], lang, query, ranges, "", settings)
+        at = 0 if query or ranges else 1
+        found, paths = chosen([*words[:at], WHOLE_FILL, *words[at:]], lang, query, ranges, "", settings)
         return by_instruction(found, instruction), paths
     given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
     if len(given) > 1:
@@ -69,17 +68,15 @@ def chosen(
         if len(words) > 1:
             raise RequestError("--range names the file itself; give at most one argument, the template")
         return ranged(ranges, words[0] if words else WHOLE_FILL)
-    if len(words) < (needed := 1 if query else 2):
-        raise RequestError(
-            "a refactor needs " + ("a template" if query else "a pattern and a template, or --recipe NAME")
-        )
     if not query:
-        refactoring = by_structure(words[0], words[1])
-        languages = frozenset({lang}) if lang else refactoring.languages
-        return replace(refactoring, languages=languages), words[needed:] or ["."]
+        if len(words) < 2:
+            raise RequestError("a refactor needs a pattern and a template, or --recipe NAME")
+        return by_structure(words[0], words[1], lang), words[2:] or ["."]
+    if not words:
+        raise RequestError("a refactor needs a template")
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
-    return by_syntax(query, words[0], lang), words[needed:] or ["."]
+    return by_syntax(query, words[0], lang), words[1:] or ["."]
 
 
 def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[str]]:
@@ -165,18 +162,11 @@ def _decided(
         output.say("with this text the file has a syntax error; the place keeps its text")
         return edit
 
-    others: list[PlannedEdit] | None = None
-
-    def other(edit: PlannedEdit) -> PlannedEdit | None:
-        nonlocal others
-        if others is None:
-            others = finished(fill.others(edit), answer)
-        return others.pop(0) if others else None
-
     def show(edit: PlannedEdit) -> None:
         _show(document, msgspec.structs.replace(file, edits=(edit,)))
 
-    return terminal.decided(edit, show, describe, edited, other)
+    others = fill.others(edit, answer)
+    return terminal.decided(edit, show, describe, edited, lambda edit: next(others, None))
 
 
 def _unchanged(file: FileEdits) -> FileText:
@@ -192,13 +182,12 @@ def _show(document: FileText, file: FileEdits) -> None:
 
 def _report(plan: Plan) -> None:
     """Reports on stderr the places that are not in the diff: failed and unsure ones, and those left out."""
-    for file in plan.files:
-        for edit in file.edits:
-            if edit.status != "ready":
-                output.say(f"{file.path}: {edit.label}: {edit.message}; not changed")
+    left = [(file.path, edit) for file in plan.files for edit in file.edits if edit.status != "ready"]
+    for path, edit in left:
+        output.say(f"{path}: {edit.label}: {edit.message}; not changed")
     for line in plan.left_out:
         output.say(line)
-    if plan.num_unsure:
+    if any(edit.status == "unsure" and edit.confidence is not None for _, edit in left):
         output.say("--min-confidence 0 shows these unsure fills, too")
 
 

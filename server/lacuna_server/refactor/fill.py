@@ -1,14 +1,15 @@
 """Fills the holes of a refactor file by file, in batches of places.
 
-A :class:`FileFill` does no input or output: it yields requests and is sent their results. The caller has them answered
-by an engine in this process (:func:`fill_files`) or by the service (:func:`fill_concurrently`).
+An engine in this process, or the service, answers the requests of one file after another (:func:`fill_files`), or of
+several files at the same time (:func:`fill_concurrently`).
 """
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
 
 import msgspec
 from tree_sitter import Node
@@ -26,8 +27,7 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.compilers import COMPILES
-from lacuna_model.syntax.faults import Splice, all_faults, carried_over
+from lacuna_model.syntax.faults import Splice, carried_over
 from lacuna_model.text import lines
 from lacuna_model.text.lines import LINE_END, first_of, splice
 from lacuna_server.refactor.journal import sha256
@@ -36,51 +36,32 @@ from lacuna_server.refactor.plan import EditStatus, FileEdits, PlannedEdit
 from lacuna_server.refactor.rewriting.rewrite import Excerpts, Rewrite
 from lacuna_server.wire.protocol import ServiceError
 
-T = TypeVar("T")
+Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 # Gets the number of places that are done since its last call: filled, unsure or failed.
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
+# Codes of a service that has refused a request for what it is.
+REFUSED = frozenset(("bad_request", "too_large"))
 
 
-class Soundness:
-    """Compares texts with the original: no new syntax error, and they still compile if the original did.
+def _is_sound(source: Source, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
+    """Returns whether a text with these ordered edits has no new syntax error, and still compiles if it did.
 
-    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill must close
-    no bracket that it has not opened, and no text after it may become part of its comment or string.
+    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill, a byte
+    range of the new text, must close no bracket that it has not opened, and no text after it may become part of its
+    comment or string.
     """
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._faults = all_faults(source.tree, source.data, source.language)
-        oracle = COMPILES.get(source.language.name)
-        self._oracle = oracle if oracle is not None and oracle(source.data) else None
-        self._excerpts = Excerpts(source)
-        self._part = self
-
-    def holds_alone(self, start: int, end: int, text: str, fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Returns whether the original with one edit passes, as far as what is near it can tell.
-
-        ``fills`` are byte ranges of ``text``.
-        """
-        excerpt, moved = self._excerpts.around(start, end)
-        if excerpt is not self._part._source:
-            self._part = Soundness(excerpt) if excerpt is not self._source else self
-        begun = start - moved
-        return self._part.holds([(begun, end - moved, text)], [(begun + first, begun + last) for first, last in fills])
-
-    def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""
-        text = splice(self._source.data, [(start, end, new.encode()) for start, end, new in edits])
-        try:
-            tree = self._source.language.parser().parse(text)
-        except UnparsableError:
+    text = splice(source.data, [(start, end, new.encode()) for start, end, new in edits])
+    made = replace(source, text=text.decode())
+    splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
+    try:
+        if made.faults - carried_over(source.faults, splices):
             return False
-        splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
-        if all_faults(tree, text, self._source.language) - carried_over(self._faults, splices):
-            return False
-        kept = all(_keeps_to_its_hole(tree.root_node, *fill) for fill in fills)
-        return kept and (self._oracle is None or self._oracle(text))
+    except UnparsableError:
+        return False
+    kept = all(_keeps_to_its_hole(made.tree.root_node, *fill) for fill in fills)
+    return kept and (not source.compiles or made.compiles)
 
 
 def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
@@ -126,11 +107,11 @@ class FileFill:
         self.rewrites = tuple(rewrites)
         self._options = options
         self._min_confidence = min_confidence
-        self._soundness = Soundness(source)
+        self._excerpts = Excerpts(source)
         self._done: dict[int, PlannedEdit] = {}
 
-    def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
-        """Yields one request after another and expects the result of each; ends when every place is done."""
+    async def fill(self, answer: Answer, advance: Advance) -> None:
+        """Fills every place that has holes; the others need no answer."""
         plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
         for index in plain:
             self._put(index, self.rewrites[index].filled(()))
@@ -140,15 +121,15 @@ class FileFill:
         waiting = deque(self._batches())
         while waiting:
             batch = waiting.popleft()
-            message = yield from self._fill(batch)
-            if message and len(batch) > 1:
-                left = [index for index in batch if index not in self._done]
+            message = await self._fill(batch, answer)
+            left = [index for index in batch if index not in self._done]
+            if len(batch) > 1:
                 advance(len(batch) - len(left))
                 waiting.extendleft(filter(None, _halves(left)))
                 continue
-            if message:
+            if left:
                 self._put(batch[0], "", "failed", message)
-            advance(len(batch))
+            advance(1)
         if len(plain) < len(self.rewrites):
             self._confirm()
 
@@ -168,26 +149,20 @@ class FileFill:
         """The new texts of the places that are to change, by their indices."""
         return {index: edit.new_text for index, edit in self._done.items() if edit.status == "ready"}
 
-    def others(self, edit: PlannedEdit) -> Generator[InfillRequest, InfillResult, list[PlannedEdit]]:
-        """Yields a request for several fills of one place, and returns the edits with those that are sound, best first.
-
-        The fill that ``edit`` has is not among them.
-        """
-        index = self._index(edit)
+    def others(self, edit: PlannedEdit, answer: Callable[[InfillRequest], InfillResult]) -> Iterator[PlannedEdit]:
+        """Asks for several fills of one place; yields those that are sound and not that of ``edit``, best first."""
+        index, known = self._index(edit), {edit.new_text}
         rewrite = self.rewrites[index]
         if not rewrite.holes or rewrite.instruction:
-            return []
+            return
         text, regions = self._draft([index])
-        result = yield self._request(text, regions, FillGaps(MAX_CANDIDATES))
-        if result.status != "ok":
-            return []
-        found = {}
-        for candidate in (result.fills, *result.alternatives):
+        result = answer(self._request(text, regions, FillGaps(MAX_CANDIDATES)))
+        for candidate in (result.fills, *result.alternatives) if result.status == "ok" else ():
             fills = [LINE_END.sub(self.source.newline, fill) for fill in candidate]
             other = msgspec.structs.replace(edit, new_text=rewrite.filled(fills), confidence=None)
-            if other.new_text != edit.new_text and self._holds_alone(index, fills) and self.is_sound(other):
-                found[other.new_text] = other
-        return list(found.values())
+            if other.new_text not in known and self._holds_alone(index, fills) and self.is_sound(other):
+                known.add(other.new_text)
+                yield other
 
     def is_sound(self, edit: PlannedEdit) -> bool:
         """Returns whether the file with this edit, in place of its own one, and the other edits has no new error."""
@@ -210,7 +185,7 @@ class FileFill:
             batches[-1].append(index)
         return batches
 
-    def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
+    async def _fill(self, batch: Sequence[int], answer: Answer) -> str:
         """Fills the places of a batch. Returns the reason where that fails for any of them, otherwise "".
 
         A request that is refused, such as one for too long a place, fails for its places alone.
@@ -220,9 +195,11 @@ class FileFill:
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
         try:
-            result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
-        except RequestError as error:
-            return str(error)
+            result = await answer(self._request(text, regions, EditLines(instruction) if instruction else FillGaps()))
+        except LacunaError as error:
+            if isinstance(error, RequestError) or (isinstance(error, ServiceError) and error.code in REFUSED):
+                return str(error)
+            raise
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.
@@ -262,13 +239,17 @@ class FileFill:
 
     def _holds(self, texts: Mapping[int, str]) -> bool:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
-        return self._soundness.holds(edits)
+        return _is_sound(self.source, edits)
 
     def _holds_alone(self, index: int, fills: Sequence[str]) -> bool:
+        """Returns whether the original with one place filled passes, as far as what is near it can tell."""
         rewrite = self.rewrites[index]
         # Lines that an instruction rewrites may open a bracket that closes behind them.
         spans = () if rewrite.instruction else rewrite.spans(fills)
-        return self._soundness.holds_alone(rewrite.start, rewrite.end, rewrite.filled(fills), spans)
+        excerpt, moved = self._excerpts.around(rewrite.start, rewrite.end)
+        begun = rewrite.start - moved
+        edit = (begun, rewrite.end - moved, rewrite.filled(fills))
+        return _is_sound(excerpt, [edit], [(begun + first, begun + last) for first, last in spans])
 
     def _request(self, text: str, regions: Sequence[Region], task: Task) -> InfillRequest:
         return InfillRequest(
@@ -313,53 +294,20 @@ def _in_line(hole: Region, text: bytes) -> Region:
     return msgspec.structs.replace(hole, single_line=True)
 
 
-def _refusal(error: LacunaError) -> LacunaError:
-    """Returns the error, a RequestError where the service has refused the request for what it is."""
-    is_refused = isinstance(error, ServiceError) and error.code in ("bad_request", "too_large")
-    return RequestError(str(error)) if is_refused else error
-
-
-async def _answered(
-    requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], Awaitable[InfillResult]]
-) -> T:
-    """Answers request after request, and returns the value of the generator, which decides what a refusal means."""
-    try:
-        request = next(requests)
-        while True:
-            try:
-                result = await answer(request)
-            except LacunaError as error:
-                request = requests.throw(_refusal(error))
-            else:
-                request = requests.send(result)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-
-
-def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
-    """Answers request after request at once, and returns the value of the generator."""
+def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
+    """Fills file after file."""
 
     async def at_once(request: InfillRequest) -> InfillResult:
         return answer(request)
 
-    try:
-        _answered(requests, at_once).send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    raise AssertionError("nothing is waited for")
-
-
-def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
-    """Fills file after file."""
     for file in files:
-        finished(file.requests(advance), answer)
+        with contextlib.suppress(StopIteration):  # its end: nothing is waited for
+            file.fill(at_once, advance).send(None)
 
 
 async def fill_concurrently(
     files: Sequence[FileFill],
-    answer: Callable[[InfillRequest], Awaitable[InfillResult]],
+    answer: Answer,
     advance: Advance,
     *,
     at_once: int = 4,
@@ -369,7 +317,7 @@ async def fill_concurrently(
 
     async def fill_one(file: FileFill) -> None:
         async with free:
-            await _answered(file.requests(advance), answer)
+            await file.fill(answer, advance)
 
     try:
         async with asyncio.TaskGroup() as group:

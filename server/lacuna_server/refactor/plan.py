@@ -87,13 +87,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The number of places that stay as they were because there was no valid fill."""
         return sum(edit.status == "failed" for file in self.files for edit in file.edits)
 
-    @property
-    def num_unsure(self) -> int:
-        """The number of places that stay as they were because the model is not sure enough of the fill."""
-        return sum(
-            edit.status == "unsure" and edit.confidence is not None for file in self.files for edit in file.edits
-        )
-
 
 def apply(plan: Plan) -> list[str]:
     """Writes every ready edit and returns the paths of the changed files.

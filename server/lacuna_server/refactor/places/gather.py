@@ -25,8 +25,6 @@ EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_to
 # A path with a hidden name, which only a glob with one finds.
 HIDDEN = re.compile(r"(^|/)\.")
 
-MISSING = "no such file or folder"
-
 
 def gather(
     places: Sequence[str],
@@ -34,8 +32,7 @@ def gather(
     *,
     forced: str = "",
     trusting: bool = True,
-    opened: Mapping[str, str] | None = None,
-    missing_left_out: bool = False,
+    opened: Mapping[str, Source] | None = None,
     roots: Sequence[Path] = (),
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
@@ -43,22 +40,19 @@ def gather(
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
     if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. ``opened`` has
-    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. A
-    glob leaves out what is hidden or ignored below the one of ``roots`` (by default the current folder) that it begins
-    in, else below the folder that it begins in.
+    the files that are open in an editor, by their real paths: these are not read, and no binary files. A glob leaves
+    out what is hidden or ignored below the one of ``roots`` (by default the current folder) that it begins in, else
+    below the folder that it begins in.
 
-    Raises RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
-    RequestError or OSError for a named file that cannot be read.
+    Raises RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be
+    read.
     """
     wanted, shown = frozenset(languages), opened or {}
     sources: dict[str, Source] = {}
     left_out: list[str] = []
     for place in places:
         if not (Path(place).exists() or glob.has_magic(place)):
-            if not missing_left_out:
-                raise RequestError(f"{place}: {MISSING}")
-            left_out.append(f"{place}: {MISSING}")
-            continue
+            raise RequestError(f"{place}: no such file or folder")
         named = Path(place).is_file()
         for path in _paths(place, left_out, roots or [Path.cwd()]):
             language = require_language(forced) if named and forced else language_for(str(path))
@@ -70,15 +64,15 @@ def gather(
             if key in sources:
                 continue
             try:
-                text = shown[key] if key in shown else files.read(path).text
+                source = shown.get(key) or Source(str(path), files.read(path).text, language)
             except (RequestError, OSError) as error:
                 if named:
                     raise
                 said = f"{path} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
                 left_out.append(said)
                 continue
-            if (named and trusting) or quotable(text.replace("\0", "") if key in shown else text):
-                sources[key] = Source(str(path), text, language)
+            if (named and trusting) or quotable(source.text.replace("\0", "")):
+                sources[key] = source
             else:
                 left_out.append(f"{path} is generated or holds a credential")
     return list(sources.values()), tuple(left_out)

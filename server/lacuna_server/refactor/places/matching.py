@@ -21,6 +21,7 @@ from lacuna_server.refactor.places.pattern import (
     between,
     written_children,
 )
+from lacuna_server.refactor.places.source import is_comment
 
 Span: TypeAlias = tuple[int, int]
 # The name of all of a place.
@@ -130,7 +131,7 @@ class _Matcher:
     def _node(self, wanted: PatternNode, node: Node, state: State, *, whole: bool = False) -> State | None:
         """Matches one node; where it is the ``whole`` pattern, further clauses may follow in it."""
         if wanted.variable:
-            named = node.is_named and not _is_comment(node)
+            named = node.is_named and not is_comment(node)
             return self._bound(wanted, node.start_byte, node.end_byte, state) if named or wanted.sigil == "$$" else None
         if wanted.kind != node.type:
             return None
@@ -223,7 +224,7 @@ class _Matcher:
             after = nodes[index] if index < len(nodes) else None
             outer = ends and after is not None and index == len(nodes) - 1 and after.type == ";"
             separated = after is not None and after.type in SEPARATORS and after.type != wants
-            if after is not None and not outer and (_is_comment(after) or separated):
+            if after is not None and not outer and (is_comment(after) or separated):
                 later.append(index)
             else:
                 yield index
@@ -233,9 +234,9 @@ class _Matcher:
         """Returns whether a node may stand in a place although the pattern does not have it."""
         node = nodes[index]
         if node.is_named:
-            return _is_comment(node) or node.is_error
+            return is_comment(node) or node.is_error
         if node.type == ",":
-            others = (nodes[at] for at in range(index + 1, len(nodes)) if not _is_comment(nodes[at]))
+            others = (nodes[at] for at in range(index + 1, len(nodes)) if not is_comment(nodes[at]))
             following = next(others, None)
             return parent.type not in COUNTING and (following is None or following.type in CLOSERS)
         return True
@@ -246,7 +247,3 @@ class _Matcher:
             return False
         at_end = first.text == ";" and (self._line_ended or not rest)
         return at_end or first.supplied or (bool(rest) and rest[0].many)
-
-
-def _is_comment(node: Node) -> bool:
-    return "comment" in node.type

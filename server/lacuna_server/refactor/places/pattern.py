@@ -51,8 +51,8 @@ _BLANKS = re.compile(rb"[\s\\]+")
 class PatternNode:
     """A node of a pattern: a metavariable, a token, or a node with children.
 
-    ``start`` and ``end`` are byte offsets in the pattern. ``text`` is that of a token, or what stands between the
-    children and is no token. A ``supplied`` token is not in the pattern itself.
+    ``start`` and ``end`` are byte offsets in the stripped pattern. ``text`` is that of a token, or what stands between
+    the children and is no token. A ``supplied`` token is not in the pattern itself.
     """
 
     kind: str
@@ -99,10 +99,6 @@ class ParsedPattern:
         """Returns the names that it binds."""
         return frozenset(leaf.variable for leaf in self.leaves() if leaf.variable and leaf.variable[0] != "_")
 
-    def num_variables(self) -> int:
-        """Returns how many of its metavariables are nodes."""
-        return sum(bool(leaf.variable) for leaf in self.leaves())
-
     def words(self) -> frozenset[bytes]:
         """Returns words that every place of it contains."""
         return frozenset(leaf.text.encode() for leaf in self.leaves() if leaf.text[:1].isalnum() and leaf.named)
@@ -133,7 +129,6 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
         raise RequestError(f"the pattern is not {language.name}: it is empty")
     if len(text) > MAX_LENGTH:
         raise RequestError(f"the pattern has {len(text)} characters; at most {MAX_LENGTH} are read")
-    shift = len(pattern[: len(pattern) - len(pattern.lstrip())].encode())
     variables = list(VARIABLE.finditer(text))
     if len(variables) > MAX_VARIABLES:
         raise RequestError(f"the pattern has {len(variables)} metavariables; at most {MAX_VARIABLES} are read")
@@ -143,18 +138,22 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
     for guises in itertools.islice(_guises(text, variables, contexts), TRIED // len(text) + 1):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
-        parsed = _Parsed(text, variables, guises, shift)
+        parsed = _Parsed(text, variables, guises)
         for name, around in contexts.contexts:
             if roots := parsed.roots(around, language):
                 reading = ParsedPattern(name, roots)
-                known = found if reading.num_variables() == len(variables) else partial
+                num_nodes = sum(bool(leaf.variable) for leaf in reading.leaves())
+                known = found if num_nodes == len(variables) else partial
                 if all(roots != other.roots for other in known):
                     known.append(reading)
         ways += [guises] if found else []
         if len(ways) == MAX_WAYS:
             break
-    if found or partial:
-        return _grouped(found or partial)
+    groups: dict[str, list[ParsedPattern]] = {}
+    for reading in found or partial:
+        groups.setdefault(_STEM.sub("", reading.kind), []).append(reading)
+    if groups:
+        return tuple(map(tuple, groups.values()))
     kinds = ", ".join(dict.fromkeys(name for name, _ in contexts.contexts))
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
     raise RequestError(f"the pattern is not {language.name}: {shown!r} does not parse as {kinds}")
@@ -165,13 +164,6 @@ def _names(guises: Sequence[str], variables: Sequence[re.Match[str]]) -> list[st
     return [guise for guise, found in zip(guises, variables, strict=True) if found[1] != "$$$"]
 
 
-def _grouped(found: Sequence[ParsedPattern]) -> tuple[tuple[ParsedPattern, ...], ...]:
-    groups: dict[str, list[ParsedPattern]] = {}
-    for reading in found:
-        groups.setdefault(_STEM.sub("", reading.kind), []).append(reading)
-    return tuple(tuple(group) for group in groups.values())
-
-
 def _guises(text: str, variables: Sequence[re.Match[str]], contexts: _Contexts) -> Iterator[tuple[str, ...]]:
     """Yields texts for the metavariables, the plainest first."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(found[2] for found in variables))}
@@ -180,14 +172,11 @@ def _guises(text: str, variables: Sequence[re.Match[str]], contexts: _Contexts) 
         texts = contexts.names + (contexts.many if found[1] == "$$$" else ())
         if contexts.body and _BODY.search(text[: found.start()]) and _NO_MORE.match(text[found.end() :]):
             texts = (contexts.body, *texts)
-        options.append([_named(one, numbers[found[2]]) for one in texts])
+        number = numbers[found[2]]
+        options.append([re.sub(r"\bX\b", f"x{number}", one).replace("CONSTANT", f"X{number}") for one in texts])
     ways = itertools.islice(itertools.product(*(range(len(texts)) for texts in options)), 50 * MAX_GUISES)
     for way in sorted(ways, key=sum)[:MAX_GUISES]:
         yield tuple(texts[index] for texts, index in zip(options, way, strict=True))
-
-
-def _named(text: str, number: int) -> str:
-    return re.sub(r"\bX\b", f"x{number}", text).replace("CONSTANT", f"X{number}")
 
 
 @cache
@@ -203,14 +192,13 @@ def _contexts(language: str) -> _Contexts:
 class _Parsed:
     """A pattern with texts in the place of its metavariables."""
 
-    def __init__(self, text: str, variables: Sequence[re.Match[str]], guises: Sequence[str], shift: int) -> None:
-        self._shift = shift  # of the text in the pattern, in bytes
-        self._pattern = bytes(shift) + text.encode()
+    def __init__(self, text: str, variables: Sequence[re.Match[str]], guises: Sequence[str]) -> None:
+        self._pattern = text.encode()
         # Where each metavariable stands, in the pattern and in the text that is parsed.
         self._spans: list[tuple[int, int, int, int, int, re.Match[str]]] = []
-        out, position = b"", shift
+        out, position = b"", 0
         for found, guise in zip(variables, guises, strict=True):
-            start, end = (shift + len(text[:at].encode()) for at in found.span())
+            start, end = (len(text[:at].encode()) for at in found.span())
             out += self._pattern[position:start]
             first, last = len(out), len(out) + len(guise.rstrip().encode())
             out, position = out + guise.encode(), end
@@ -275,7 +263,7 @@ class _Parsed:
 
     def _offset(self, at: int) -> int:
         """Returns the offset in the pattern of an offset in the parsed text."""
-        at, moved = min(at, self._stop) - self._begin, self._shift
+        at, moved = min(at, self._stop) - self._begin, 0
         for _, end, _, _, last, _ in self._spans:
             if last <= at:
                 moved = end - last

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise, takewhile
+from itertools import pairwise, takewhile
 
 from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
+from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.faults import Fault, all_faults
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation, line_starts, newline_of
 
 Span = tuple[int, int]
@@ -26,8 +28,7 @@ _LISTS = frozenset(("concatenated_string", "chained_string", "string_array"))
 # Nodes of text in which a renderer collapses white space.
 _FOLDED = {"html": "text", "javascript": "jsx_text", "typescript": "jsx_text", "tsx": "jsx_text"}
 _UNFOLDED_ELEMENTS = (b"pre", b"textarea")
-# The start of a Ruby comment that has to begin in the first column. A `subshell` is a string in Ruby and code in Bash.
-_FIRST_COLUMN = b"=begin"
+# A `subshell` is a string in Ruby and code in Bash.
 _COMMANDS = {"ruby": "subshell"}
 # In YAML the indentation of a string counts relative to its key, so the string keeps its value when both move.
 _RELATIVE = frozenset(("yaml",))
@@ -57,22 +58,9 @@ def same_span(node: Node) -> list[Node]:
     return [node, *takewhile(lambda around: around.byte_range == span, ancestors(node))]
 
 
-def _is_comment(node: Node) -> bool:
-    return node.is_named and "comment" in node.type
-
-
-def _kept(root: Node, language: str) -> Iterator[Span]:
-    """Yields disjoint spans of several lines; lines that begin inside a span are kept."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.start_point.row == node.end_point.row or node.type == _FOLDED.get(language):
-            continue
-        if _is_kept(node, language):
-            in_front = (node.text or b"").startswith(_FIRST_COLUMN)
-            yield node.start_byte - in_front, node.end_byte
-        else:
-            stack += node.children
+def is_comment(node: Node) -> bool:
+    """Returns whether a node is a comment."""
+    return "comment" in node.type
 
 
 def _is_kept(node: Node, language: str) -> bool:
@@ -113,6 +101,17 @@ class Source:
         return self.language.parser().parse(self.data)
 
     @cached_property
+    def faults(self) -> frozenset[Fault]:
+        """The syntax errors. Raises UnparsableError."""
+        return all_faults(self.tree, self.data, self.language)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether a compiler of the language is known, and accepts the text."""
+        compiler = COMPILES.get(self.language.name)
+        return compiler is not None and compiler(self.data)
+
+    @cached_property
     def newline(self) -> str:
         """The line ending of the file's first line."""
         return newline_of(self.text)
@@ -124,13 +123,9 @@ class Source:
         steps = Counter(after[len(before) :] for before, after in pairwise(leads) if len(after) > len(before))
         return steps.most_common(1)[0][0] if steps else DEFAULT_UNIT
 
-    @cached_property
-    def _byte_offsets(self) -> list[int]:
-        return [0, *accumulate(len(character.encode()) for character in self.text)]
-
     def offset(self, character: int) -> int:
         """Returns the byte offset of the character with that index."""
-        return character if self.text.isascii() else self._byte_offsets[character]
+        return len(self.text[:character].encode())
 
     def slice(self, start: int, end: int) -> str:
         """Returns the text between two byte offsets."""
@@ -161,7 +156,7 @@ class Source:
     @cached_property
     def comments(self) -> tuple[Span, ...]:
         """The spans of the comments in order, without the line end that some grammars include."""
-        found = (node for node in walk(self.tree.root_node, lambda node: not _is_comment(node)) if _is_comment(node))
+        found = (node for node in walk(self.tree.root_node, lambda node: not is_comment(node)) if is_comment(node))
         return tuple((node.start_byte, node.start_byte + len((node.text or b"").rstrip())) for node in found)
 
     def comment_at(self, offset: int) -> Span | None:
@@ -188,7 +183,16 @@ class Source:
 
     @cached_property
     def _kept_spans(self) -> list[Span]:
-        return sorted(() if self.language.name in _RELATIVE else _kept(self.tree.root_node, self.language.name))
+        """Disjoint spans of several lines; lines that begin inside one of them are kept."""
+        language = self.language.name
+        if language in _RELATIVE:
+            return []
+
+        def several(node: Node) -> bool:
+            return node.start_point.row < node.end_point.row and node.type != _FOLDED.get(language)
+
+        found = walk(self.tree.root_node, lambda node: several(node) and not _is_kept(node, language))
+        return [node.byte_range for node in found if several(node) and _is_kept(node, language)]
 
     def keeps_line(self, offset: int) -> bool:
         """Returns whether the line that begins there begins inside a string, comment or text: it is not indented."""

@@ -16,7 +16,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.places.gather import by_query, query_names
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
+from lacuna_server.refactor.recipes import arms, python
 from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring
 from lacuna_server.refactor.rewriting.rewrite import parse_template
@@ -44,11 +44,6 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: str
     rules: tuple[RecipeRule, ...]
 
-    @property
-    def languages(self) -> frozenset[str]:
-        """The languages of its rules."""
-        return frozenset(language for rule in self.rules for language in rule.languages)
-
     def find(self, sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
         """Yields the places of all rules."""
         for rule in self.rules:
@@ -62,13 +57,7 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     before = source.data[max(0, moved.start - NEAR) : moved.start].decode(errors="ignore")
                     if not rule.not_after or re.search(rule.not_after, before) is None:
                         matches.append(moved)
-                yield from ((source, item) for item in rewrites(source, matches, template, rule.label))
-
-
-@cache
-def rule_sets() -> dict[str, RuleSet]:
-    """Returns all recipes of ``recipes.toml`` by name."""
-    return msgspec.toml.decode((resources.files(__package__) / "recipes.toml").read_bytes(), type=dict[str, RuleSet])
+                yield source, rewrites(source, matches, template, rule.label)
 
 
 def _above_decorators(source: Source, match: PatternMatch) -> PatternMatch:
@@ -97,25 +86,32 @@ class Recipe:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+@cache
 def recipes() -> dict[str, Recipe]:
     """Returns all recipes by name."""
+    text = (resources.files(__package__) / "recipes.toml").read_bytes()
     known = {
-        "annotations": Recipe("add types to parameters and return values that have none", PYTHON, annotations.find),
+        "annotations": Recipe("add types to parameters and return values that have none", PYTHON, python.annotated),
         "arms": Recipe("add the missing arms to a match or switch over an enum", frozenset(arms.syntaxes()), arms.find),
-        "logging": Recipe("replace print calls by logging calls", PYTHON, logging_calls.find),
+        "logging": Recipe("replace print calls by logging calls", PYTHON, python.logged),
         "parameter": Recipe(
-            "add a parameter to a function and pass it from its callers", PYTHON, parameter.find, parameter.SETTINGS
+            "add a parameter to a function and pass it from its callers",
+            PYTHON,
+            python.with_parameter,
+            python.PARAMETER,
         ),
     }
-    known |= {name: Recipe(rules.summary, rules.languages, rules.find) for name, rules in rule_sets().items()}
+    for name, one in msgspec.toml.decode(text, type=dict[str, RuleSet]).items():
+        languages = frozenset(language for rule in one.rules for language in rule.languages)
+        known[name] = Recipe(one.summary, languages, one.find)
     return dict(sorted(known.items()))
 
 
 def described(name: str) -> dict[str, Any]:
     """Returns the JSON object that describes a recipe."""
     recipe = recipes()[name]
-    about = {"summary": recipe.summary, "languages": sorted(recipe.languages), "settings": dict(recipe.settings)}
-    return {"name": name} | about
+    languages = sorted(recipe.languages)
+    return {"name": name, "summary": recipe.summary, "languages": languages, "settings": dict(recipe.settings)}
 
 
 def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
@@ -125,7 +121,6 @@ def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
         raise RequestError(f"unknown recipe {name!r}; known: {', '.join(recipes())}")
     for key in settings:
         if key not in recipe.settings:
-            raise RequestError(
-                f"the recipe {name} has no setting {key!r}; known: {', '.join(recipe.settings) or 'none'}"
-            )
+            known = ", ".join(recipe.settings) or "none"
+            raise RequestError(f"the recipe {name} has no setting {key!r}; known: {known}")
     return Refactoring(recipe.summary, lambda sources: recipe.find(sources, settings), recipe.languages)

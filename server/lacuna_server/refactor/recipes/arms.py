@@ -13,7 +13,6 @@ import msgspec
 from tree_sitter import Node
 
 from lacuna_server.refactor.places.source import Source, ancestors
-from lacuna_server.refactor.recipes.annotations import text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 
@@ -48,6 +47,11 @@ def syntaxes() -> dict[str, ArmSyntax]:
     return msgspec.toml.decode((resources.files(__package__) / "arms.toml").read_bytes(), type=dict[str, ArmSyntax])
 
 
+def text(node: Node) -> str:
+    """Returns the text of a node."""
+    return (node.text or b"").decode()
+
+
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
     """Yields a rewrite for every match or switch that has arms for some members of a known enum and no default arm."""
     enums: dict[str, list[Enum]] = {}
@@ -63,7 +67,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
             members = _members(enums[source.language.name], syntax, holder, named)
             missing = {member: data for member, data in members.items() if member not in named}
             if missing and not source.lead(arms[0].start_byte).strip():
-                yield source, _arms(source, syntax, holder, arms, missing)
+                yield source, [_arms(source, syntax, arms, missing)]
 
 
 def _enums(source: Source) -> list[Enum]:
@@ -108,7 +112,7 @@ def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[No
             yield holder, [pair["arm"][0] for pair in own], [pair["label"][0] for pair in own]
 
 
-def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Mapping[str, str]) -> Rewrite:
+def _arms(source: Source, syntax: ArmSyntax, arms: Sequence[Node], missing: Mapping[str, str]) -> Rewrite:
     last = arms[-1]
     indent = source.indent_at(arms[0].start_byte)
     at = source.behind_comment(last.end_byte)
@@ -118,8 +122,7 @@ def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node],
     parts: list[Part] = [comma + source.slice(last.end_byte, at) + needed]
     for value, data in missing.items():
         arm = "\n" + syntax.arm.replace("VALUE", value + data)
-        for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
-            parts.append(part)
+        parts += parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent))
     return Rewrite(last.end_byte, at, tuple(parts), f"arms for {', '.join(missing)}")
 
 

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lacuna_model.text.diff import num_common, num_common_end
-from lacuna_model.text.lines import indentation, step
+from lacuna_model.text.lines import indentation
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, MetaVariable, Piece, Template, first_line, parse_template
 
-STATEMENT_END = ";"
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _WITHIN_NAME = re.compile(rb"(?<=[\w$])[\w$]")
 _IN_NAME = re.compile(b"[A-Z0-9_]")
-_STATEMENT_END = re.compile(rb"\s*;")
+STATEMENT_END = re.compile(rb"\s*;")
 # Text that does not count when pattern and match differ in it: separators, brackets, the end of a continued line.
 PASSED_OVER = re.compile(rb"[\s,;()\\]+")
 Token = tuple[Span, Span]
@@ -78,13 +77,10 @@ def _inserted(source: Source, match: PatternMatch, template: Template) -> Carrie
 
 def without_comments(source: Source, start: int, end: int) -> Span:
     """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
-    data, tail = source.data, end
-    while True:
-        last = start + len(data[start:tail].rstrip())
-        node = source.tree.root_node.descendant_for_byte_range(max(start, last - 1), last)
-        if last == start or node is None or "comment" not in node.type:
-            break
-        tail = max(start, node.start_byte)
+    data = source.data
+    last = start + len(data[start:end].rstrip())
+    while last > start and (comment := source.comment_at(last - 1)):
+        last = start + len(data[start : max(start, comment[0])].rstrip())
     return start + len(data[start:last].removesuffix(b",").rstrip()), last
 
 
@@ -104,8 +100,6 @@ def _changed(source: Source, match: PatternMatch, template: Template) -> Carried
     limit = common + (_WITHIN_NAME.match(text, len(text) - common) is None)
     behind = tokens[head:][::-1]
     tail = _num_kept(behind, pattern, sum(len(pattern) - start < limit for (start, _), _ in behind))
-    if (around := _shortened(tokens, head, tail, pattern, text)) is not None:
-        head, tail = min(head, around[0] + 1), min(tail, len(tokens) - around[1])
     begun, start = (tokens[head - 1][0][1], tokens[head - 1][1][1]) if head else (0, match.start)
     left, end = (len(pattern) - tokens[-tail][0][0], tokens[-tail][1][0]) if tail else (0, match.end)
     middle = text[begun : len(text) - left].decode()
@@ -136,29 +130,6 @@ def _num_kept(tokens: Sequence[Token], pattern: bytes, kept: int) -> int:
     return kept
 
 
-def _shortened(tokens: Sequence[Token], head: int, tail: int, pattern: bytes, text: bytes) -> tuple[int, int] | None:
-    """Returns the brackets, by their tokens, of the outmost list that has fewer elements in the template.
-
-    Such a list is laid out as in the template: line breaks and a comma at its end belong to the elements that are gone.
-    """
-    begun, left = tokens[head - 1][0][1] if head else 0, len(pattern) - tokens[-tail][0][0] if tail else 0
-    gone = pattern[begun : len(pattern) - left].count(b",") - text[begun : len(text) - left].count(b",")
-    opened, found = list[int](), list[tuple[int, int]]()
-    commas = dict[int, int]()  # the commas that the template lacks, by the bracket that they are in
-    for index, ((start, end), _) in enumerate(tokens):
-        one = pattern[start:end]
-        change = step(one.decode())
-        if change > 0:
-            opened.append(index)
-        elif change < 0 and opened:
-            first = opened.pop()
-            if commas.get(first) and not head <= first < index < len(tokens) - tail:
-                found.append((first, index))
-        elif one == b"," and opened and head <= index < len(tokens) - tail:
-            commas[opened[-1]] = commas.get(opened[-1], 0) + 1
-    return min(found, default=None) if gone > 0 else None
-
-
 def ended(source: Source, match: PatternMatch, template: Template) -> PatternMatch:
     """Returns a match that ends with a ``;`` exactly where its template does, so that the statement keeps its end.
 
@@ -168,17 +139,12 @@ def ended(source: Source, match: PatternMatch, template: Template) -> PatternMat
     if not match.tokens:
         return match
     tokens, last = match.tokens[:-1], source.slice(*match.tokens[-1][1])
-    if text and pattern.endswith(STATEMENT_END) and not text.endswith(ENDED) and tokens and last == STATEMENT_END:
+    if text and pattern.endswith(";") and not text.endswith(ENDED) and tokens and last == ";":
         return replace(_until(match, max(span[1] for _, span in tokens)), tokens=tokens)
-    if (not text or text.endswith(STATEMENT_END)) and not pattern.endswith(STATEMENT_END):
-        return with_end(source, match) or match
+    if (not text or text.endswith(";")) and not pattern.endswith(";"):
+        found = STATEMENT_END.match(source.data, match.end)
+        return _until(match, found.end()) if found else match
     return match
-
-
-def with_end(source: Source, match: PatternMatch) -> PatternMatch | None:
-    """Returns a match with the ``;`` that follows it; None without one."""
-    found = _STATEMENT_END.match(source.data, match.end)
-    return _until(match, found.end()) if found else None
 
 
 def _until(match: PatternMatch, end: int) -> PatternMatch:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from tree_sitter import Node, Point, Tree
+from tree_sitter import Node, Tree
 
-from lacuna_model.languages.parsing import UnparsableError, advance
-from lacuna_model.text.lines import splice
+from lacuna_model.languages.parsing import UnparsableError, edited
 from lacuna_server.refactor.places.pattern import TEXTS, written_children
 from lacuna_server.refactor.places.source import Source, same_span
 from lacuna_server.refactor.rewriting.operands import needs_brackets
@@ -157,14 +156,16 @@ class Fitting:
         parts, spans = _written(rewrite.parts, pieces, bracketed)
         texts = [text.encode() for text in _texts(parts)]
         offsets = list(accumulate(map(len, texts), initial=rewrite.start))
-        data = splice(self._source.data, [(rewrite.start, rewrite.end, b"".join(texts))])
-        tree = self._parsed(rewrite, data, offsets[-1])
+        text, made = self._source.data, b"".join(texts)
+        before, replaced = text[: rewrite.start], text[rewrite.start : rewrite.end]
+        data = before + made + text[rewrite.end :]
+        tree = self._parser.parse(data, edited(self._source.tree, before, replaced, made))
         wrong = frozenset(
             index
             for index, (piece, (first, last)) in enumerate(zip(pieces, spans, strict=False))
             if not self._keeps(piece, tree, data, offsets[first], offsets[last], bracketed=index in bracketed)
         )
-        old, old_run = _around(self._source.tree, rewrite.start, rewrite.end, self._source.data)
+        old, old_run = _around(self._source.tree, rewrite.start, rewrite.end, text)
         new, run = _around(tree, rewrite.start, offsets[-1], data)
         refused = len(run) == 1 and needs_brackets(run[0], self._source.language.name)
         is_gone = not run and data[rewrite.start : offsets[-1]].strip()
@@ -172,13 +173,6 @@ class Fitting:
         several = len(old_run) == 1 and len(run) > 1 and any(not node.is_named and node.type != ";" for node in run)
         broken = tree.root_node.has_error > self._source.tree.root_node.has_error
         return _Verdict(wrong, around, several and not around, broken)
-
-    def _parsed(self, rewrite: Rewrite, data: bytes, end: int) -> Tree:
-        old = self._source.tree.copy()
-        original, begin = self._source.data, Point(0, 0)
-        points = [advance(begin, text) for text in (original[: rewrite.start], original[: rewrite.end], data[:end])]
-        old.edit(rewrite.start, rewrite.end, end, *points)
-        return self._parser.parse(data, old)
 
     def _keeps(self, piece: PieceSpan, tree: Tree, data: bytes, start: int, end: int, *, bracketed: bool) -> bool:
         """Returns whether a piece of the file is a node, or a run of nodes, of the new text as well."""

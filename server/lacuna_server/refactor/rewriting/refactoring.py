@@ -8,6 +8,7 @@ from typing import TypeAlias
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.text.lines import indentation
 from lacuna_server.files import unwritable
 from lacuna_server.refactor.places.gather import by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
@@ -24,7 +25,8 @@ from lacuna_server.refactor.rewriting.rewrite import (
     parse_template,
 )
 
-Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
+# Places of a file. Several of these may be of the same file.
+Found: TypeAlias = tuple[Source, Iterable[Rewrite | LeftOut]]
 BROKEN = "the code at this place does not parse; not changed"
 
 
@@ -44,12 +46,14 @@ class Refactoring:
     unfound: Callable[[Sequence[Source]], str] = lambda sources: ""
 
 
-def by_structure(pattern: str, template: str) -> Refactoring:
-    """Returns a refactoring of all matches of a structural pattern.
+def by_structure(pattern: str, template: str, language: str = "") -> Refactoring:
+    """Returns a refactoring of all matches of a structural pattern in the files of a language ("": in all files).
 
     Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
-    parsed = replace(parse_template(template, pattern_names(pattern) | {WHOLE}), pattern=pattern)
+    lead = indentation(pattern)
+    parsed = parse_template(template.removeprefix(lead), pattern_names(pattern) | {WHOLE})
+    parsed = replace(parsed, pattern=pattern.removeprefix(lead))
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         found: list[tuple[Source, list[PatternMatch] | LeftOut]] = []
@@ -60,18 +64,18 @@ def by_structure(pattern: str, template: str) -> Refactoring:
                 break
         for source, matches in found:
             if isinstance(matches, LeftOut):
-                yield source, matches
+                yield source, [matches]
             elif matches:  # of any other file no tree is needed
-                yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
-                sound = [match for match in matches if not match.broken]
-                yield from ((source, item) for item in rewrites(source, sound, parsed))
+                yield source, [LeftOut(match.start, BROKEN) for match in matches if match.broken]
+                yield source, rewrites(source, [match for match in matches if not match.broken], parsed)
 
     def unfound(sources: Sequence[Source]) -> str:
         first = next(iter(_readings(pattern, sources)), ())
         kinds = dict.fromkeys(f"{one.kind} ({one.context})" for one in first)
         return f"no place matches the pattern, read as {' or '.join(kinds)}" if kinds else ""
 
-    return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
+    languages = frozenset({language} if language else ())
+    return Refactoring(f"{pattern} → {template}", find, languages, reads_trees=False, unfound=unfound)
 
 
 def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[ParsedPattern, ...], ...]:
@@ -102,7 +106,7 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
     parsed = parse_template(template, query_names(query) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
-        return ((source, item) for source in sources for item in rewrites(source, by_query(source, query), parsed))
+        return ((source, rewrites(source, by_query(source, query), parsed)) for source in sources)
 
     return Refactoring(f"query → {template}", find, frozenset({language}))
 
@@ -113,7 +117,7 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         places = ((source, by_ranges(source, spans.get(source.path, ()))) for source in sources)
-        return ((source, item) for source, found in places for item in rewrites(source, found, parsed, replaced=True))
+        return ((source, rewrites(source, found, parsed, replaced=True)) for source, found in places)
 
     return Refactoring(f"ranges → {template}", find)
 
@@ -127,16 +131,22 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         lines: dict[str, tuple[Source, list[Span]]] = {}
-        for source, item in refactoring.find(sources):
-            if isinstance(item, LeftOut):
-                yield source, item
-            elif not item.support:
-                lines.setdefault(source.path, (source, []))[1].append(whole_lines(source.data, item.start, item.end))
+        for source, items in refactoring.find(sources):
+            _, spans = lines.setdefault(source.path, (source, []))
+            for item in items:
+                if isinstance(item, LeftOut):
+                    yield source, [item]
+                elif not item.support:
+                    spans.append(whole_lines(source.data, item.start, item.end))
         region = Region(0, 0, max_tokens=MORE_TOKENS)
         for source, spans in lines.values():
-            for start, end in joined(spans):
-                label = first_line(source.data[start:end].decode())
-                yield source, Rewrite(start, end, (region,), label, instruction=instruction)
+            yield (
+                source,
+                [
+                    Rewrite(start, end, (region,), first_line(source.slice(start, end)), instruction=instruction)
+                    for start, end in joined(spans)
+                ],
+            )
 
     return replace(refactoring, title=first_line(instruction), find=find)
 
@@ -166,19 +176,19 @@ def places(
     A file that must not be written is left out; a document that is open is its editor's to write.
     ``advance`` is called for each place that is found.
     """
-    wanted = [
-        source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
-    ]
-    left_out: list[str] = []
-    for source in wanted if refactoring.reads_trees else ():
+    wanted, left_out = list[Source](), list[str]()
+    for source in sources:
+        if refactoring.languages and source.language.name not in refactoring.languages:
+            continue
         try:
-            _ = source.tree
+            if refactoring.reads_trees:
+                _ = source.tree
+            wanted.append(source)
         except UnparsableError as error:
             left_out.append(f"{source.path}: {error}")
-            wanted = [other for other in wanted if other is not source]
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
     num_found = 0
-    for source, item in refactoring.find(wanted):
+    for source, item in ((source, item) for source, items in refactoring.find(wanted) for item in items):
         num_found += 1
         advance()
         if isinstance(item, Rewrite):

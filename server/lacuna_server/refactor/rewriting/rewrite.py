@@ -48,11 +48,6 @@ class Template:
     pattern: str = ""
 
     @property
-    def begins_line(self) -> bool:
-        """Whether the template begins with a line end."""
-        return bool(self.parts) and isinstance(self.parts[0], str) and self.parts[0].startswith("\n")
-
-    @property
     def names(self) -> frozenset[str]:
         """The names of the metavariables that the template uses."""
         return frozenset(part.name for part in self.parts if isinstance(part, MetaVariable))
@@ -178,10 +173,10 @@ def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite]
     return chosen, refused
 
 
-def first_line(text: str, width: int = 60) -> str:
-    """Returns the first line of a text, shortened to ``width`` characters, as a label for a place."""
+def first_line(text: str) -> str:
+    """Returns the first line of a text, shortened to 60 characters, as a label for a place."""
     line = text.strip().split("\n", 1)[0].rstrip()
-    return line if len(line) <= width and line == text.strip() else f"{line[: width - 1]}…"
+    return line if len(line) <= 60 and line == text.strip() else f"{line[:59]}…"
 
 
 # Nodes of so many bytes and children stay whole.
