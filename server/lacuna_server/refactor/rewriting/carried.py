@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lacuna_model.text.diff import num_common, num_common_end
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import indentation, step
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.source import Source
@@ -100,6 +100,8 @@ def _changed(source: Source, match: PatternMatch, template: Template) -> Carried
     limit = common + (_WITHIN_NAME.match(text, len(text) - common) is None)
     behind = tokens[head:][::-1]
     tail = _num_kept(behind, pattern, sum(len(pattern) - start < limit for (start, _), _ in behind))
+    if (around := _shortened(tokens, head, tail, pattern, text)) is not None:
+        head, tail = min(head, around[0] + 1), min(tail, len(tokens) - around[1])
     begun, start = (tokens[head - 1][0][1], tokens[head - 1][1][1]) if head else (0, match.start)
     left, end = (len(pattern) - tokens[-tail][0][0], tokens[-tail][1][0]) if tail else (0, match.end)
     middle = text[begun : len(text) - left].decode()
@@ -128,6 +130,29 @@ def _num_kept(tokens: Sequence[Token], pattern: bytes, kept: int) -> int:
             break
         kept -= 1
     return kept
+
+
+def _shortened(tokens: Sequence[Token], head: int, tail: int, pattern: bytes, text: bytes) -> tuple[int, int] | None:
+    """Returns the brackets, by their tokens, of the outmost list that has fewer elements in the template.
+
+    Such a list is laid out as in the template: line breaks and a comma at its end belong to the elements that are gone.
+    """
+    begun, left = tokens[head - 1][0][1] if head else 0, len(pattern) - tokens[-tail][0][0] if tail else 0
+    gone = pattern[begun : len(pattern) - left].count(b",") - text[begun : len(text) - left].count(b",")
+    opened, found = list[int](), list[tuple[int, int]]()
+    commas = dict[int, int]()  # the commas that the template lacks, by the bracket that they are in
+    for index, ((start, end), _) in enumerate(tokens):
+        one = pattern[start:end]
+        change = step(one.decode())
+        if change > 0:
+            opened.append(index)
+        elif change < 0 and opened:
+            first = opened.pop()
+            if commas.get(first) and not head <= first < index < len(tokens) - tail:
+                found.append((first, index))
+        elif one == b"," and opened and head <= index < len(tokens) - tail:
+            commas[opened[-1]] = commas.get(opened[-1], 0) + 1
+    return min(found, default=None) if gone > 0 else None
 
 
 def ended(source: Source, match: PatternMatch, template: Template) -> PatternMatch:

@@ -47,9 +47,13 @@ OTHERWISE = "would be read otherwise; not changed"
         ("a.py", *NESTED, "if a:\r\n    «b\r\n    c→with lock:\r\n        b\r\n        c\r\n\r\n    done()»\r\n"),
         ("a.py", *NESTED, 'if a:\n    «b = """\n  text\n"""→with lock:\n        b = """\n  text\n"""\n\n    done()»\n'),
         ("a.py", *NESTED, "if a:« b→\n    with lock:\n        b\n\n    done()»\n"),
-        # A list with fewer elements is one.
-        ("a.js", "open($A, $B, $C)", "open($A, $C)", "open(\n  a,«\n  b,→»\n  c,\n);\n"),
+        # A list with fewer elements keeps no comma or line break of those that are gone.
+        ("a.js", "open($A, $B)", "start($B)", "«open(\n  a,\n  b,\n)→start(b)»;\n"),
+        ("a.js", "open($A, $B)", "open($A)", "open(«\n  a,\n  b,\n→a»);\n"),
+        ("a.js", "open($A, $B, $C)", "open($A, $C)", "open(«\n  a,\n  b,\n  c,\n→a, c»);\n"),
         ("a.js", "open($A, $$$B)", "start($$$B)", "«open(\n  a,\n  b,\n  c,\n)→start(b,\n  c)»;\n"),
+        ("a.py", "[$A, $B]", "[$B]", "x = [«\n    1,\n    2,\n→2»]\n"),
+        ("a.go", "f($A, $B)", "f($B)", "package a\n\nvar x = f(«\n\ta,\n\tb,\n→b»)\n"),
         ("a.js", "open($A, $B)", "open(z, $A, $B)", "open(«\n →z,» a,\n  b,\n);\n"),
         # A place gets the brackets that it needs.
         ("a.py", "double($X)", "$X * 2", "x = «double(a + b)→(a + b) * 2»\n"),
