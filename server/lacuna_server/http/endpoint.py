@@ -7,7 +7,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import AnswerChat, Snapshot
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange, final_lines
+from lacuna_server.http.shapes.answer import Answer, Body, Exchange
 from lacuna_server.http.shapes.question import Asked, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
@@ -81,13 +81,16 @@ class LlamaError(msgspec.Struct, frozen=True):
 
 def refusal_body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
     """Return the body of a refusal in the format of a family of clients."""
-    code = _STATUS.get(error.code, 503)
+    code, field = _STATUS.get(error.code, 503), error.field if isinstance(error, FieldError) else None
     openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
     if family == "llama":
         return LlamaError(LlamaFault(code, str(error), llama))
-    return OpenAiError(
-        OpenAiFault(str(error), openai, error.code, error.field if isinstance(error, FieldError) else None)
-    )
+    return OpenAiError(OpenAiFault(str(error), openai, error.code, field))
+
+
+def json_response(body: Body, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response with a body in JSON."""
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
 def refusal(error: ServiceError, family: Family = "openai") -> Response:
@@ -98,7 +101,7 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
     if error.code == "too_slow":
         headers["Connection"] = "close"  # the rest of the body would be taken for the next request
-    return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
+    return json_response(refusal_body(error, family), code, headers)
 
 
 CHATS = "\0chat"  # no path
@@ -176,7 +179,7 @@ class _Run:
                 self._service.model.retry()
             return refusal(error, self._shape.family)
         self._ended("ok")
-        return Response(msgspec.json.encode(reply), media_type="application/json")
+        return json_response(reply)
 
     async def _answer(self, exchange: Exchange) -> Answer:
         last: Snapshot | Answer | None = None  # only one: a step has the text of all before it
@@ -212,19 +215,15 @@ class _Run:
         if exchange.ready is not None:
             yield exchange.ready
             return
-        question, patience_until = exchange.question, math.inf
+        question, first_at = exchange.question, math.inf
         ticket = self._submit(exchange)
         try:
             async for step in ticket.events():
                 if isinstance(step, Snapshot):
-                    if patience_until == math.inf and question.patience_ms is not None:
-                        patience_until = time.monotonic() + question.patience_ms / 1e3
+                    first_at = min(first_at, time.monotonic())
                     yield step
-                    if stopped := Answer.stopped(question, step):
-                        yield stopped
-                        return
-                    if time.monotonic() >= patience_until and final_lines(step):
-                        yield Answer.so_far(question, step)
+                    if (early := Answer.early(question, step, (time.monotonic() - first_at) * 1e3)) is not None:
+                        yield early
                         return
             yield Answer.of(question, await ticket.result())
         except ServiceError as error:

@@ -39,22 +39,25 @@ class Answer:
         return cls(texts, "length" if ended or unfit else "stop", result.stats, words)
 
     @classmethod
-    def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
-        """Return the answer to a question whose time limit is over: the complete lines that are committed."""
-        return cls((cut(final_lines(snapshot), question.stop),), "length", _stats(snapshot))
+    def early(cls, question: Question, snapshot: Snapshot, shown_ms: float) -> "Answer | None":
+        """Return the answer to a question whose fill has not ended ``shown_ms`` after its first step; None for none.
 
-    @classmethod
-    def stopped(cls, question: Question, snapshot: Snapshot) -> "Answer | None":
-        """Return the answer to a question whose fill has a stop string in its final lines; None where it has none.
-
-        Of several candidates, and of an answer with a form, only the end tells.
+        It is the complete lines that are committed, where a stop string is in them or the time limit is over. Of
+        several candidates, and of an answer with a form, only the end tells where they stop.
         """
-        if not question.stop or question.ends_whole:
-            return None
-        if not (lines := final_lines(snapshot)):
-            return None
+        is_late = question.patience_ms is not None and shown_ms >= question.patience_ms
+        lines = final_lines(snapshot) if is_late or (question.stop and not question.ends_whole) else ""
         at, word = first_stop(f"{lines}\n", question.stop)
-        return cls((lines[:at],), "stop", _stats(snapshot), (word,)) if word else None
+        if not lines or not (word or is_late):
+            return None
+        stats = FillStats(
+            nfe=snapshot.nfe,
+            steps=snapshot.step,
+            tokens=_committed(snapshot),
+            context_tokens=snapshot.context_tokens,
+            cached_tokens=snapshot.cached_tokens,
+        )
+        return cls((lines[:at],), "stop" if word else "length", stats, (word,))
 
 
 class Style(Protocol):
@@ -148,16 +151,6 @@ def final_lines(snapshot: Snapshot) -> str:
         # A character of several tokens is complete only in the fill: from the first difference on, nothing is final.
         text = text[: num_common(committed, text)]
     return text[: max(text.rfind("\n"), 0)]
-
-
-def _stats(snapshot: Snapshot) -> FillStats:
-    return FillStats(
-        nfe=snapshot.nfe,
-        steps=snapshot.step,
-        tokens=_committed(snapshot),
-        context_tokens=snapshot.context_tokens,
-        cached_tokens=snapshot.cached_tokens,
-    )
 
 
 def _committed(snapshot: Snapshot) -> int:

@@ -195,9 +195,20 @@ def _without_blank_edges(run: Sequence[str]) -> Sequence[str]:
 
 
 def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
-    """Return the range of lines of the original, from line ``at`` on, that the run replaces."""
+    """Return the range of lines of the original, from line ``at`` on, that the run replaces.
+
+    Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
+    first fixed point and after the last one. So the work is linear in the length of the texts.
+    """
     theirs, ours = [line.rstrip() for line in old[at:]], [line.rstrip() for line in run]
-    found = _shared(theirs, ours)
+    found = diff.in_order([pair for pair in diff.once(theirs, ours) if theirs[pair[0]]])
+    if found:
+        (first, ours_first), (last, ours_last) = found[0], found[-1]
+        begin, ours_begin = max(first - NEAR, 0), max(ours_first - NEAR, 0)
+        front = _compared(theirs[begin:first], ours[ours_begin:ours_first], begin, ours_begin)
+        found = [*front, *found, *_compared(theirs[last + 1 :], ours[ours_last + 1 :], last + 1, ours_last + 1)]
+    else:
+        found = _compared(theirs, ours, 0, 0)
     if not found:
         raise ServiceError("bad_request", f"the original has no line of the part that begins {run[0].strip()!r}")
     (first, _), (last, known) = found[0], found[-1]
@@ -205,30 +216,9 @@ def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
     return at + first, (_block_end(old, end) if known + 1 < len(run) else end)
 
 
-def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the lines that both texts share, in the order of both, as pairs of line numbers (theirs, ours).
-
-    Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
-    first fixed point and after the last one. So the work is linear in the length of the texts.
-    """
-    alone = [pair for pair in diff.once(ours, theirs) if ours[pair[0]]]
-    fixed = [(place, index) for index, place in diff.in_order(alone)]
-    if not fixed:
-        return _compared(theirs, ours, 0, 0)
-    (first, ours_first), (last, ours_last) = fixed[0], fixed[-1]
-    begin, ours_begin = max(first - NEAR, 0), max(ours_first - NEAR, 0)
-    front = _compared(theirs[begin:first], ours[ours_begin:ours_first], begin, ours_begin)
-    return [*front, *fixed, *_compared(theirs[last + 1 :], ours[ours_last + 1 :], last + 1, ours_last + 1)]
-
-
 def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int) -> list[tuple[int, int]]:
-    """Return the shared lines among the first ``NEAR`` of both; blank lines count only next to others."""
-    return [
-        (at + hunk.start + offset, ours_at + hunk.new_start + offset)
-        for kind, hunk in diff.blocks(theirs[:NEAR], ours[:NEAR])
-        if kind == "equal" and any(ours[hunk.new_start : hunk.new_end])
-        for offset in range(hunk.end - hunk.start)
-    ]
+    """Return the lines that are shared among the first ``NEAR`` of both, but for blank ones: their numbers in both."""
+    return [(at + one, ours_at + other) for one, other in diff.pairs(theirs[:NEAR], ours[:NEAR]) if theirs[one]]
 
 
 def _block_end(old: Sequence[str], end: int) -> int:

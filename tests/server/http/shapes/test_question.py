@@ -7,9 +7,9 @@ import httpx2
 import pytest
 from tests.server.http.scripted import Script, post, serving
 
+from lacuna_server.http.addresses import SHAPES
 from lacuna_server.http.endpoint import Shape
 from lacuna_server.http.shapes.question import REFUSED, Asked, Prompt
-from lacuna_server.http.shapes.table import SHAPES
 from lacuna_server.wire.protocol import ServiceError
 
 CODE = "<|current_file_content|>\n<|code_to_edit|>\nx = <|cursor|>\n<|/code_to_edit|>\n<|/current_file_content|>"
