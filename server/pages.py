@@ -14,7 +14,7 @@ from typing import Any, get_args
 import msgspec
 
 from lacuna_server.http.addresses import PLAIN, SHAPES
-from lacuna_server.http.shapes.question import REFUSED
+from lacuna_server.http.shapes.exchange import REFUSED
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS

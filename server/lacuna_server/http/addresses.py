@@ -29,8 +29,7 @@ from lacuna_server.http.endpoint import (
 )
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes import llama, mercury, openai
-from lacuna_server.http.shapes.answer import Exchange
-from lacuna_server.http.shapes.question import DEFAULT_TOKENS
+from lacuna_server.http.shapes.exchange import DEFAULT_TOKENS, Exchange
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError, Status
 

@@ -21,8 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import AnswerChat, Snapshot
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange
-from lacuna_server.http.shapes.question import Asked, FieldError
+from lacuna_server.http.shapes.exchange import Answer, Asked, Body, Exchange, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
@@ -215,28 +214,28 @@ class _Run:
         if exchange.ready is not None:
             yield exchange.ready
             return
-        question, first_at = exchange.question, math.inf
+        first_at = math.inf
         ticket = self._submit(exchange)
         try:
             async for step in ticket.events():
                 if isinstance(step, Snapshot):
                     first_at = min(first_at, time.monotonic())
                     yield step
-                    if (early := Answer.early(question, step, (time.monotonic() - first_at) * 1e3)) is not None:
+                    if (early := exchange.early(step, (time.monotonic() - first_at) * 1e3)) is not None:
                         yield early
                         return
-            yield Answer.of(question, await ticket.result())
+            yield exchange.answer(await ticket.result())
         except ServiceError as error:
-            if question.form is not None and str(error).startswith(("json_schema", "regex")):
+            if exchange.form is not None and str(error).startswith(("json_schema", "regex")):
                 why = str(error).removeprefix("json_schema is ")
-                raise FieldError(question.form.field, why) from None  # as the client calls it
+                raise FieldError(exchange.form.field, why) from None  # as the client calls it
             raise
         finally:
             ticket.cancel()
 
     def _submit(self, exchange: Exchange) -> Ticket:
         """Submit the request and return its ticket. Raises ServiceError if refused."""
-        asked, limit = exchange.question.request, self._service.config.max_document_bytes
+        asked, limit = exchange.request, self._service.config.max_document_bytes
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
         address = self._request.client.host if self._request.client else ""
@@ -246,7 +245,7 @@ class _Run:
                 session=f"http {self._trusted} {address} {self._request.headers.get('user-agent', '')[:80]}",
                 # A chat has a context of its own, and suggestions need not wait for its end.
                 document=CHATS if isinstance(asked.task, AnswerChat) else asked.path,
-                snapshots=exchange.stream or exchange.question.ends_early,
+                snapshots=exchange.needs_steps,
                 preferred=self._trusted,
             )
         )

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.params import FillStats, Snippet
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange
-from lacuna_server.http.shapes.question import Asked, Prompt, PromptText, Question, only
+from lacuna_server.http.shapes.exchange import Answer, Asked, Body, Exchange, Prompt, PromptText, only
 from lacuna_server.http.shapes.sentinels import parse
 
 
@@ -84,10 +83,10 @@ class LlamaStyle:
 
     end = b""
 
-    def __init__(self, body: Infill | Completion, model: str, question: Question) -> None:
+    def __init__(self, body: _Sampling, model: str) -> None:
         self._model = model
         self._fields = body.response_fields
-        self._many = question.request.candidates > 1
+        self._many = body.candidates > 1
 
     def whole(self, texts: Sequence[str], answer: Answer) -> Body:
         """Return one object, or a list of objects where the request asked for several fills."""
@@ -126,14 +125,12 @@ def infill(body: Infill, model: str) -> Exchange:
     """Return the exchange of a request to ``/infill``."""
     snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
     before = body.input_prefix + only(body.prompt)
-    question = body.question(Prompt(before, body.input_suffix, snippets=snippets))
-    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
+    return body.exchange(Prompt(before, body.input_suffix, snippets=snippets), LlamaStyle(body, model))
 
 
 def completion(body: Completion, model: str) -> Exchange:
     """Return the exchange of a request to ``/completion``."""
-    question = body.question(parse(only(body.prompt)))
-    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
+    return body.exchange(parse(only(body.prompt)), LlamaStyle(body, model))
 
 
 def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:

@@ -14,9 +14,8 @@ from lacuna_model.core.params import ChatMessage, Snippet
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END, indentation, newline_of
 from lacuna_server.http.shapes import sentinels
-from lacuna_server.http.shapes.answer import Answer, Exchange
+from lacuna_server.http.shapes.exchange import Answer, Asked, Exchange, FieldError, Prompt
 from lacuna_server.http.shapes.openai import ChatStyle, Message
-from lacuna_server.http.shapes.question import Asked, FieldError, Prompt, Question
 from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
@@ -92,7 +91,7 @@ def edit(body: ChatRequest, model: str) -> Exchange:
     """Return the exchange of a request to ``/v1/edit/completions``."""
     asked = Edit.parse(body.text)
     body.no_form("the answer is the code to edit")
-    return _exchange(body, model, body.question(asked.prompt), show=asked.show)
+    return _exchange(body, model, asked.prompt, show=asked.show)
 
 
 def applied(body: ChatRequest, model: str) -> Exchange:
@@ -101,7 +100,7 @@ def applied(body: ChatRequest, model: str) -> Exchange:
     if not is_update(body.text):
         raise FieldError("messages", "the last one lacks <|original_code|> or <|update_snippet|>")
     original, update = (_tagged(body.text, tag).removesuffix("\n") for tag in ("original_code", "update_snippet"))
-    return _exchange(body, model, body.question(Prompt("")), ready=Answer((merge(original, update),)))
+    return _exchange(body, model, Prompt(""), ready=Answer((merge(original, update),)))
 
 
 def chat(body: ChatRequest, model: str) -> Exchange:
@@ -117,17 +116,17 @@ def chat(body: ChatRequest, model: str) -> Exchange:
     if any(f"<|{tag}|>" in text and f"<|/{tag}|>" in text for tag in EDIT_TAGS):
         return edit(body, model)
     if sentinels.is_prompt(text):  # a question about such marks is one, too
-        return _exchange(body, model, body.question(sentinels.parse(text)))
+        return _exchange(body, model, sentinels.parse(text))
     if wrong := next((one.role for one in body.messages if one.role not in ROLES), None):
         raise FieldError("messages", f"the role {wrong[:40]!r} is none of {', '.join(ROLES)}")
     if not text.strip():
         raise FieldError("messages", "the last one is empty")
     messages = tuple(ChatMessage(ROLES[one.role], one.text) for one in body.messages)
-    return _exchange(body, model, body.question(Prompt(""), messages))
+    return _exchange(body, model, Prompt(""), chat=messages)
 
 
-def _exchange(body: ChatRequest, model: str, question: Question, **more: Any) -> Exchange:
-    return Exchange(question, ChatStyle(model), bool(body.stream), bool(body.diffusing), **more)
+def _exchange(body: ChatRequest, model: str, prompt: Prompt, **more: Any) -> Exchange:
+    return body.exchange(prompt, ChatStyle(model), diffusing=bool(body.diffusing), **more)
 
 
 def is_update(message: str) -> bool:

@@ -12,8 +12,18 @@ from typing import Any, Literal
 import msgspec
 
 from lacuna_server.http.shapes import windows
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange, Finish
-from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Asked, FieldError, Prompt, PromptText, Question, only
+from lacuna_server.http.shapes.exchange import (
+    DEFAULT_TOKENS,
+    Answer,
+    Asked,
+    Body,
+    Exchange,
+    FieldError,
+    Finish,
+    Prompt,
+    PromptText,
+    only,
+)
 from lacuna_server.http.shapes.sentinels import parse
 
 DONE = b"data: [DONE]\n\n"
@@ -58,9 +68,9 @@ class GapRequest(Asked, frozen=True, kw_only=True):
     prompt: PromptText
     suffix: str | None = None
 
-    def gap(self) -> Question:
-        """Return the question. Raises FieldError for a field that cannot be served."""
-        return self.question(parse(only(self.prompt), self.suffix))
+    def gap(self) -> Prompt:
+        """Return the text around the gap. Raises FieldError where there are several prompts."""
+        return parse(only(self.prompt), self.suffix)
 
 
 class TextRequest(GapRequest, frozen=True, kw_only=True):
@@ -121,18 +131,17 @@ def completion(body: TextRequest, model: str) -> Exchange:
     A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
     string cuts that.
     """
-    style, stream = TextStyle(body, model), bool(body.stream)
+    style = TextStyle(body, model)
     window = windows.parse(only(body.prompt)) if body.suffix is None else None
     if window is None:
-        return Exchange(body.gap(), style, stream)
+        return body.exchange(body.gap(), style)
     body.no_form("the answer is a window of the file")
     tokens = min(body.limit() or DEFAULT_TOKENS, DEFAULT_TOKENS)
     asked = msgspec.structs.replace(body, stop=None, n=None, n_cmpl=None, max_completion_tokens=tokens)
     before, after = window.before + window.current[: window.cursor], window.current[window.cursor :] + window.after
-    question = asked.question(Prompt(before, after, window.path, window.snippets))
-    new = window.followed()
+    prompt, new = Prompt(before, after, window.path, window.snippets), window.followed()
     ready = None if new == window.current else Answer((window.show(new),))
-    return Exchange(question, style, stream, show=lambda fill: window.show(window.filled(fill)), ready=ready)
+    return asked.exchange(prompt, style, show=lambda fill: window.show(window.filled(fill)), ready=ready)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -247,4 +256,4 @@ class FimRequest(GapRequest, frozen=True, kw_only=True):
 
 def fim(body: FimRequest, model: str) -> Exchange:
     """Return the exchange of a request to ``/v1/fim/completions``."""
-    return Exchange(body.gap(), ChatStyle(model), bool(body.stream), bool(body.diffusing))
+    return body.exchange(body.gap(), ChatStyle(model), diffusing=bool(body.diffusing))

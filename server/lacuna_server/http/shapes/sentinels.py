@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.question import Prompt
+from lacuna_server.http.shapes.exchange import Prompt
 
 
 def _family(prefix: str, suffix: str, middle: str) -> tuple[tuple[str, str], re.Pattern[str]]:

@@ -4,9 +4,9 @@ from contextlib import suppress
 import pytest
 
 from lacuna_server.http.shapes import mercury
+from lacuna_server.http.shapes.exchange import Prompt
 from lacuna_server.http.shapes.mercury import ChatRequest, Edit, merge
 from lacuna_server.http.shapes.openai import Message
-from lacuna_server.http.shapes.question import Prompt
 from lacuna_server.wire.protocol import ServiceError
 
 FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
