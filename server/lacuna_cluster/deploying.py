@@ -1,5 +1,6 @@
 """The application of Ray Serve: the classes of both deployments, and the builder ``app`` that binds them together."""
 
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -20,13 +21,14 @@ from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
 from lacuna_cluster.links import Ask, EngineFigures, IngressFigures, Listener, ReplicaAddress, Reply
 from lacuna_cluster.replica import ModelLoadError, Replica
-from lacuna_cluster.settings import REQUESTS, ClusterArgs, EngineArgs, replica_environment
+from lacuna_cluster.settings import REQUESTS, ClusterArgs, EngineArgs
 from lacuna_server.daemon.running import log_to_stderr
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error
 
 # An ingress takes all connections that come; its own limits refuse what is too much.
 ANY_NUMBER = 100_000
+HEALTH: dict[str, Any] = {"health_check_period_s": 2, "health_check_timeout_s": 10}
 # The time that is left of draining for closing what is still open.
 LAST_S = 2.0
 # Where Ray Serve would have a replica listen: all addresses, any port.
@@ -138,28 +140,29 @@ def listen_at_node() -> None:
     vars(ray_replica)[add_port_to_grpc_server.__name__] = add
 
 
-def app(args: ClusterArgs) -> Application:
+def app(keys: dict[str, Any]) -> Application:
+    """Return the application of Ray Serve for the keys of its YAML. Raises ConfigError where one is wrong."""
+    return application(settings.read(keys))
+
+
+def application(args: ClusterArgs) -> Application:
     """Return the application of Ray Serve. Raises ConfigError where an argument is wrong."""
-    settings.check(args)
     people = users.read(Path(args.users)) if args.users else {}
     handles: dict[str, Any] = {}
     for number, engine in enumerate(args.engines):
-        name = "Engine" if number == 0 else f"Engine-{number + 1}"
-        bound = _engine(args, engine, name)
-        handles |= dict.fromkeys(engine.models, bound)
-    config = settings.service_config(args, args.engines[0])
+        handles |= dict.fromkeys(engine.models, _engine(args, engine, f"Engine-{number + 1}" if number else "Engine"))
     deployment = serve.deployment(name=INGRESS)(IngressDeployment).options(
         num_replicas=args.ingresses,
         max_ongoing_requests=ANY_NUMBER,
-        ray_actor_options={"num_cpus": args.ingress_cpus, "runtime_env": {"env_vars": replica_environment()}},
-        user_config={name: msgspec.to_builtins(user) for name, user in people.items()},
+        ray_actor_options={"num_cpus": args.ingress_cpus, **_environment()},
+        user_config=msgspec.to_builtins(people),
         graceful_shutdown_timeout_s=args.drain_s,
-        health_check_period_s=2,
-        health_check_timeout_s=10,
+        **HEALTH,
     )
+    config = settings.service_config(args, args.engines[0])
     identity = {"user_header": args.user_header, "proxy_token": args.proxy_token}
-    bound_ingress: Application = deployment.bind(config, handles, identity)
-    return bound_ingress
+    bound: Application = deployment.bind(config, handles, identity)
+    return bound
 
 
 def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
@@ -184,17 +187,22 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
     }
     deployment = serve.deployment(name=name)(EngineDeployment).options(
         **many,
-        ray_actor_options={
-            "num_cpus": engine.num_cpus,
-            "num_gpus": engine.num_gpus,
-            "runtime_env": {"env_vars": replica_environment()},
-        },
+        ray_actor_options={"num_cpus": engine.num_cpus, "num_gpus": engine.num_gpus, **_environment()},
         request_router_config=RequestRouterConfig(**router),
         graceful_shutdown_timeout_s=args.drain_s,
         graceful_shutdown_wait_loop_s=0.5,
-        health_check_period_s=2,
-        health_check_timeout_s=10,
         max_constructor_retry_count=2,
+        **HEALTH,
     )
     bound: Application = deployment.bind(config, engine.models, engine.models_per_replica, args.drain_s)
     return bound
+
+
+def _environment() -> dict[str, Any]:
+    """Return the option of an actor that sets its variables.
+
+    Whether there is HAProxy is the cluster's choice: a replica does as the process does that deploys it.
+    """
+    variables = settings.serve_environment().items()
+    own = {name: value for name, value in variables if "HA" not in name or name in os.environ}
+    return {"runtime_env": {"env_vars": own}}

@@ -176,10 +176,10 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
         import ray
     except ImportError:
         raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
-    from lacuna_cluster.deploying import app
+    from lacuna_cluster.deploying import application
 
     args = read()
-    application = app(args)
+    deployed = application(args)
     signals: queue.SimpleQueue[int] = queue.SimpleQueue()
     _put(signals)
     with joined(address):
@@ -187,14 +187,14 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
         check_resources(args, ray.cluster_resources())  # type: ignore[no-untyped-call]
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         with _served(args, config, port, ends_with_us=address is None):
-            _deploy(application)
+            _deploy(deployed)
             if args.reachable and not config.cert:
                 log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
             scheme = "https" if config.cert else "http"
             print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
             while signals.get() == signal.SIGHUP:
                 try:
-                    _deploy(app(read()))
+                    _deploy(application(read()))
                     log.info("deployed")
                 except LacunaError as error:
                     log.error("not_deployed", why=str(error))

@@ -34,7 +34,7 @@ def test_settings_and_options_of_lacuna_serve_hold_in_a_cluster(started: Started
 
 def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_path: Path) -> None:
     file = tmp_path / "args.yaml"
-    file.write_text("engines: [{models: [a, b], threads: 1}, {models: [c]}]\nservice: {max_active: 7}\n")
+    file.write_text("engines: [{models: [a, b], threads: 1}, {models: [c]}]\nservice: {max_active: 7}\nusers: u\n")
     config = ServerConfig(host="0.0.0.0", threads=3, max_active=5, engine="scripted_engine:load")
     commands.serve(config, None, file, None)
     ((read, _, _),) = started
@@ -42,7 +42,7 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
     assert [engine.threads for engine in read().engines] == [1, 0]
     assert settings.service_config(read(), read().engines[0]).max_active == 7
     assert read().reachable is True
-    file.write_text("ingresses: 3\n")
+    file.write_text("{ingresses: 3, users: u}")
     assert read().ingresses == 3
     file.unlink()
     with pytest.raises(ConfigError, match="No such file"):  # what is deployed goes on then
@@ -52,15 +52,16 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("engines: [5]", "engines.0: Input should be a valid dictionary"),
-        ("colour: 1", "colour: Extra inputs are not permitted"),
-        ("engines: []", "engines: "),
-        ("engines: [{replicas: 0}]", "engines.0.replicas: "),
+        ("engines: [5]", "cluster: Expected `object`, got `int` - at `$.engines[0]`"),
+        ("colour: 1", "unknown field `colour`"),
+        ("engines: []", "$.engines"),
+        ("engines: [{replicas: 0}]", "$.engines[0].replicas"),
+        ("engines: [{device: gpu}]", "$.engines[0].device"),
         ("engines: [{models: [a]}, {models: [b, a]}]", "cluster: a model is served twice"),
-        ("engines: [{scaling: {least: 3, most: 2}}]", "engines.0.scaling: most is smaller than least"),
+        ("engines: [{scaling: {least: 3, most: 2}}]", "most is smaller than least - at `$.engines[0].scaling`"),
         ("user_header: X-User", "cluster: user_header needs proxy_token"),
         ("service: {host: 0.0.0.0}", "cluster: service.host has no meaning in a cluster"),
-        ("proxies: Nowhere", "proxies: "),
+        ("proxies: Nowhere", "$.proxies"),
         ("- a", "it has no keys"),
         ("drain_s: 2024-13-45", "month must be"),
         ("a: [", "while parsing a flow node"),

@@ -51,11 +51,11 @@ def test_the_examples_have_keys_that_there_are() -> None:
     for text in (manifest["spec"]["serveConfigV2"], (SERVER / "examples/serve.yaml").read_text()):
         config = ServeDeploySchema.model_validate(yaml.safe_load(text))
         (application,) = config.applications
-        settings.check(settings.read(application.args))
+        settings.read(application.args)
 
 
 def test_the_page_names_every_key() -> None:
     page = (SERVER / "CLUSTER.md").read_text()
     for kind in (ClusterArgs, EngineArgs, Scaling):
-        for key in kind.model_fields:
+        for key in kind.__struct_fields__:
             assert re.search(rf"`([\w.]*\.)?{key}`", page), key

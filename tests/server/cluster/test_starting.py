@@ -3,6 +3,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +126,15 @@ def test_a_cluster_that_cannot_be_joined_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_replicas_that_no_node_can_hold_are_refused() -> None:
-    there = {"CPU": 2.0}
-    starting.check_resources(settings.read({"engines": [{"num_cpus": 1, "replicas": 2}]}), there)
-    with pytest.raises(ConfigError, match="a replica needs 1 GPUs, the cluster has 0"):
-        starting.check_resources(settings.read({"engines": [{"num_gpus": 1}]}), there)
-    with pytest.raises(ConfigError, match="the replicas need 3 CPUs, the cluster has 2"):
-        starting.check_resources(settings.read({"engines": [{"num_cpus": 1, "replicas": 3}]}), there)
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        ({"num_cpus": 1, "replicas": 2}, ""),
+        ({"num_gpus": 1}, "a replica needs 1 GPUs, the cluster has 0"),
+        ({"num_cpus": 1, "replicas": 3}, "the replicas need 3 CPUs, the cluster has 2"),
+    ],
+)
+def test_replicas_that_no_node_can_hold_are_refused(engine: dict[str, int], why: str) -> None:
+    args = settings.read({"reachable": False, "engines": [engine]})
+    with pytest.raises(ConfigError, match=why) if why else nullcontext():
+        starting.check_resources(args, {"CPU": 2.0})
