@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,14 @@ from lacuna_cluster.settings import ClusterArgs, serve_environment
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, ServerConfig, is_loopback
 
+log = structlog.get_logger(__name__)
+
+APP = "lacuna"
+OBJECT_STORE_BYTES = 100 * 1024 * 1024
+CONNECT_S = 3.0
+INSTALL = "pip install 'lacuna-code[cluster]'"
+# No usage report; nothing of Ray Serve's own log on the terminal.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"}
 PATIENCE_S, MAX_HAPROXY_S = 10.0, 30.0
 STARTS_HAPROXY = "haproxy"
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
@@ -139,18 +147,6 @@ def _with_argument(word: str) -> Iterator[int]:
                 yield int(process.name)
 
 
-log = structlog.get_logger(__name__)
-
-APP = "lacuna"
-OBJECT_STORE_BYTES = 100 * 1024 * 1024
-CONNECT_S = 3.0
-INSTALL = "pip install 'lacuna-code[cluster]'"
-
-
-# No usage report; nothing of Ray Serve's own log on the terminal.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"}
-
-
 class ClusterError(LacunaError):
     """The cluster cannot be started or joined."""
 
@@ -166,39 +162,51 @@ def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | No
         raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
     os.environ |= QUIET | START | serve_environment() | os.environ  # Ray reads them when it is imported
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    with own_files(loopback=is_loopback(config.host)) if address is None else nullcontext():
-        _run(read, config, address)
+    with ExitStack() as ends:
+        if address is None:
+            ends.enter_context(own_files(loopback=is_loopback(config.host)))
+        try:
+            import ray
+            from ray import serve
+        except ImportError:
+            raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
+        from lacuna_cluster.deploying import application
 
+        def deploy(deployed: Any) -> None:
+            """Deploy the application, or replace what differs from it."""
+            with _in_one_line("Ray Serve does not deploy the application"):
+                serve.run(deployed, name=APP, route_prefix="/")
 
-def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | None) -> None:
-    """The same with the variables set that Ray reads when it is imported."""
-    try:
-        import ray
-    except ImportError:
-        raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
-    from lacuna_cluster.deploying import application
-
-    args = read()
-    deployed = application(args)
-    signals: queue.SimpleQueue[int] = queue.SimpleQueue()
-    _put(signals)
-    with joined(address):
+        args = read()
+        first = application(args)
+        signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        _put(signals)
+        ends.enter_context(joined(address))
         _put(signals)  # Ray has a handler of its own, which ends its processes, and this one before it has cleaned up
         check_resources(args, ray.cluster_resources())  # type: ignore[no-untyped-call]
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
-        with _served(args, config, port, ends_with_us=address is None):
-            _deploy(deployed)
-            if args.reachable and not config.cert:
-                log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
-            scheme = "https" if config.cert else "http"
-            print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
-            while signals.get() == signal.SIGHUP:
-                try:
-                    _deploy(application(read()))
-                    log.info("deployed")
-                except LacunaError as error:
-                    log.error("not_deployed", why=str(error))
-            log.info("ending")
+        tls = {"ssl_certfile": config.cert, "ssl_keyfile": config.key} if config.cert else {}
+        with _in_one_line("Ray Serve does not start"):
+            serve.start(
+                proxy_location=args.proxies,
+                http_options={"host": config.host, "port": port, **tls},
+                controller_options={"runtime_env": {"env_vars": serve_environment()}},
+            )
+        if address is None:
+            ends.callback(serve.shutdown)
+        ends.callback(serve.delete, APP)
+        deploy(first)
+        if args.reachable and not config.cert:
+            log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
+        scheme = "https" if config.cert else "http"
+        print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
+        while signals.get() == signal.SIGHUP:
+            try:
+                deploy(application(read()))
+                log.info("deployed")
+            except LacunaError as error:
+                log.error("not_deployed", why=str(error))
+        log.info("ending")
 
 
 def _put(signals: queue.SimpleQueue[int]) -> None:
@@ -216,34 +224,6 @@ def _in_one_line(what: str) -> Iterator[None]:
         yield
     except (RuntimeError, OSError, ValueError, RayError) as error:
         raise ClusterError(f"{what}: {_reason(error)}") from None
-
-
-@contextmanager
-def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
-    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
-    from ray import serve
-
-    tls = {"ssl_certfile": config.cert, "ssl_keyfile": config.key} if config.cert else {}
-    with _in_one_line("Ray Serve does not start"):
-        serve.start(
-            proxy_location=args.proxies,
-            http_options={"host": config.host, "port": port, **tls},
-            controller_options={"runtime_env": {"env_vars": serve_environment()}},
-        )
-    try:
-        yield
-    finally:
-        serve.delete(APP)
-        if ends_with_us:
-            serve.shutdown()  # type: ignore[no-untyped-call]
-
-
-def _deploy(application: Any) -> None:
-    """Deploy the application, or replace what differs from it. Raises ClusterError."""
-    from ray import serve
-
-    with _in_one_line("Ray Serve does not deploy the application"):
-        serve.run(application, name=APP, route_prefix="/")
 
 
 @contextmanager
