@@ -142,75 +142,23 @@ PLAIN: tuple[Plain, ...] = (
 )
 
 
-def _llama(
-    name: str, paths: tuple[str, ...], summary: str, body: type[B], open: Callable[[B, str], Exchange]
-) -> Shape[B]:
-    """Return a shape that is answered as llama.cpp does."""
+def _llama(name: str, open: Callable[[B, str], Exchange], *paths: str) -> Shape[B]:
     replies = (llama.LlamaReply, list[llama.LlamaReply], dict[str, Any], list[dict[str, Any]])
-    return Shape(name, tuple(paths), summary, body, open, "llama", replies, (llama.Content, llama.LlamaReply))
+    return Shape(name, open, paths, "llama", replies, (llama.Content, llama.LlamaReply))
 
 
-def _chat(name: str, path: str, summary: str, body: type[B], open: Callable[[B, str], Exchange]) -> Shape[B]:
-    """Return a shape that is answered with chat messages."""
-    return Shape(name, (path,), summary, body, open, "openai", (openai.ChatReply,), (openai.ChatChunk,))
+def _chat(name: str, open: Callable[[B, str], Exchange], path: str) -> Shape[B]:
+    return Shape(name, open, [path], "openai", (openai.ChatReply,), (openai.ChatChunk,))
 
 
 SHAPES: tuple[Shape[Any], ...] = (
-    _llama(
-        "infill",
-        ("/infill",),
-        "Fill a gap, as llama.cpp does. With `response_fields` the answer has those fields alone, with `n_cmpl` it is "
-        "a list.",
-        llama.Infill,
-        llama.infill,
-    ),
-    _llama(
-        "completion",
-        ("/completion", "/completions"),
-        "Go on with a prompt, or fill the gap between its FIM sentinels, as llama.cpp does.",
-        llama.Completion,
-        llama.completion,
-    ),
-    Shape(
-        "completions",
-        ("/v1/completions",),
-        "Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does. A prompt "
-        "in the format of Sweep's or Zed's next-edit models gets its window as it would become.",
-        openai.TextRequest,
-        openai.completion,
-        "openai",
-        (openai.TextReply,),
-        (openai.TextReply,),
-    ),
-    _chat(
-        "fim",
-        "/v1/fim/completions",
-        "Fill the gap between prompt and suffix, as Mercury and Mistral do.",
-        openai.FimRequest,
-        openai.fim,
-    ),
-    _chat(
-        "edit",
-        "/v1/edit/completions",
-        "Write at the cursor of the code to edit, as Mercury does; the answer is that code, fenced, or `None`.",
-        mercury.ChatRequest,
-        mercury.edit,
-    ),
-    _chat(
-        "apply",
-        "/v1/apply/completions",
-        "Merge an update into the original code, as Mercury does.",
-        mercury.ChatRequest,
-        mercury.applied,
-    ),
-    _chat(
-        "chat",
-        "/v1/chat/completions",
-        "Answer a chat with the model's own chat template. A next edit, an update to apply or a prompt with FIM "
-        "sentinels as the last message is answered as the other endpoints do.",
-        mercury.ChatRequest,
-        mercury.chat,
-    ),
+    _llama("infill", llama.infill, "/infill"),
+    _llama("completion", llama.completion, "/completion", "/completions"),
+    Shape("completions", openai.completion, ["/v1/completions"], "openai", (openai.TextReply,), (openai.TextReply,)),
+    _chat("fim", openai.fim, "/v1/fim/completions"),
+    _chat("edit", mercury.edit, "/v1/edit/completions"),
+    _chat("apply", mercury.applied, "/v1/apply/completions"),
+    _chat("chat", mercury.chat, "/v1/chat/completions"),
 )
 
 

@@ -4,13 +4,15 @@ A shape is the format of one kind of client for requests, answers and refusals.
 """
 
 import asyncio
+import inspect
 import math
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -110,22 +112,31 @@ T = TypeVar("T")
 _FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape(Generic[B]):
-    """One format of requests: its paths, its body, and how it is read and answered.
+    """One format of requests: its paths, and how it is read and answered.
 
-    ``open`` makes the exchange from a decoded body and the model's name. ``replies`` are the types of whole answers,
-    ``chunks`` those of streamed events.
+    ``open`` makes the exchange from a decoded body and the model's name; its docstring is the summary of what it does.
+    ``replies`` are the types of whole answers, ``chunks`` those of streamed events.
     """
 
     name: str
-    paths: tuple[str, ...]
-    summary: str
-    body: type[B]
     open: Callable[[B, str], Exchange]
+    paths: Sequence[str]
     family: Family
     replies: tuple[Any, ...]
     chunks: tuple[Any, ...]
+
+    @cached_property
+    def body(self) -> type[B]:
+        """The type of a body."""
+        kind: type[B] = get_type_hints(self.open)["body"]
+        return kind
+
+    @property
+    def summary(self) -> str:
+        """What becomes of a request, in a sentence or two."""
+        return " ".join((inspect.getdoc(self.open) or "").split())
 
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
@@ -181,12 +192,9 @@ class _Run:
         return json_response(reply)
 
     async def _answer(self, exchange: Exchange) -> Answer:
-        last: Snapshot | Answer | None = None  # only one: a step has the text of all before it
         async with aclosing(self._steps(exchange)) as steps:
-            async for step in steps:
-                last = step
-        assert isinstance(last, Answer)
-        return last
+            (answer,) = [step async for step in steps if isinstance(step, Answer)]
+        return answer
 
     async def _events(self, exchange: Exchange) -> AsyncGenerator[bytes]:
         """Yield the answer as server-sent events; a refusal is one of them, unless it is raised before the first."""

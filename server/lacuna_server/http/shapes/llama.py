@@ -122,14 +122,17 @@ class LlamaStyle:
 
 
 def infill(body: Infill, model: str) -> Exchange:
-    """Return the exchange of a request to ``/infill``."""
+    """Fill a gap, as llama.cpp does.
+
+    With `response_fields` the answer has those fields alone, with `n_cmpl` it is a list.
+    """
     snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
     before = body.input_prefix + only(body.prompt)
     return body.exchange(Prompt(before, body.input_suffix, snippets=snippets), LlamaStyle(body, model))
 
 
 def completion(body: Completion, model: str) -> Exchange:
-    """Return the exchange of a request to ``/completion``."""
+    """Go on with a prompt, or fill the gap between its FIM sentinels, as llama.cpp does."""
     return body.exchange(parse(only(body.prompt)), LlamaStyle(body, model))
 
 

@@ -88,14 +88,14 @@ class Edit:
 
 
 def edit(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/edit/completions``."""
+    """Write at the cursor of the code to edit, as Mercury does; the answer is that code, fenced, or `None`."""
     asked = Edit.parse(body.text)
     body.no_form("the answer is the code to edit")
     return _exchange(body, model, asked.prompt, show=asked.show)
 
 
 def applied(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/apply/completions``, which needs no model."""
+    """Merge an update into the original code, as Mercury does."""
     body.no_form("the answer is the merged code")
     if not is_update(body.text):
         raise FieldError("messages", "the last one lacks <|original_code|> or <|update_snippet|>")
@@ -104,11 +104,10 @@ def applied(body: ChatRequest, model: str) -> Exchange:
 
 
 def chat(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/chat/completions``.
+    """Answer a chat with the model's own chat template.
 
-    The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
-    whole chat by its own chat template. Raises FieldError for a role that the template does not have, and where the
-    user has said nothing.
+    A next edit, an update to apply or a prompt with FIM sentinels as the last message is answered as the other
+    endpoints do.
     """
     text = body.text
     if is_update(text):

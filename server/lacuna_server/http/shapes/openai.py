@@ -126,11 +126,12 @@ class TextStyle:
 
 
 def completion(body: TextRequest, model: str) -> Exchange:
-    """Return the exchange of a text completion, or of a window that the prompt of a next-edit model asks to write anew.
+    """Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does.
 
-    A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
-    string cuts that.
+    A prompt in the format of Sweep's or Zed's next-edit models gets its window as it would become.
     """
+    # A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
+    # string cuts that.
     style = TextStyle(body, model)
     window = windows.parse(only(body.prompt)) if body.suffix is None else None
     if window is None:
@@ -255,5 +256,5 @@ class FimRequest(GapRequest, frozen=True, kw_only=True):
 
 
 def fim(body: FimRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/fim/completions``."""
+    """Fill the gap between prompt and suffix, as Mercury and Mistral do."""
     return body.exchange(body.gap(), ChatStyle(model), diffusing=bool(body.diffusing))
