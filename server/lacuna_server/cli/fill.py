@@ -77,7 +77,7 @@ def complete(
     if json_output:
         output.print_json(terminal.report(request, result, file, name))
     elif result.status != "no_valid_fill":
-        terminal.print_fill(document, regions, result.fills)
+        terminal.print_fills(document, regions, result.fills)
     name_empty(document, regions, result)
     conclude(result)
 
@@ -179,7 +179,7 @@ def _deliver(
     elif document.path == STDIN:
         output.print_exact(text)
     else:
-        terminal.print_document(document, request, result.fills)
+        terminal.print_filled(document, request.regions, result.fills, text)
     return is_done
 
 
@@ -238,7 +238,7 @@ def _decided(
 
     return terminal.decided(
         shown[index],
-        lambda text: terminal.print_fill(document, [request.regions[index]], [text]),
+        lambda text: terminal.print_fills(document, [request.regions[index]], [text]),
         lambda text: f"{index + 1}/{len(shown)} {document.path}",
         lambda text: terminal.edited(document, text),
         other,

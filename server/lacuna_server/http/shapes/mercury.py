@@ -7,7 +7,6 @@ follow the last shared line, the run also replaces the indented block after it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lacuna_model.core.params import ChatMessage, Snippet
@@ -55,43 +54,25 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
         return self.messages[-1].text
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A region of a file with the cursor in it, at which the fill goes; ``head`` and ``tail`` are around it."""
-
-    prompt: Prompt
-    head: str
-    tail: str
-
-    @classmethod
-    def parse(cls, message: str) -> "Edit":
-        """Read the edit that a message asks for. Raises FieldError ``bad_request`` where a tag is missing."""
-        path, file = _with_path(_tagged(message, "current_file_content"), _FILE_PATH)
-        span = next(_spans(file, "code_to_edit"), None)
-        if span is None:
-            raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
-        # The newlines after the opening tag, before the closing tag and after it belong to the tags.
-        region = span[1].removeprefix("\n")
-        head, cursor, tail = region.partition(CURSOR)
-        if not cursor:
-            raise FieldError("messages", f"the code to edit lacks {CURSOR}")
-        before, after = file[: span.start()] + head, tail + file[span.end() :].removeprefix("\n")
-        snippets = tuple(
-            Snippet(*_with_path(found[1].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
-            for found in _spans(message, "recently_viewed_code_snippet")
-        )
-        return cls(Prompt(before, after, path, snippets), head, tail.removesuffix("\n"))
-
-    def show(self, fill: str) -> str:
-        """Return the region with the fill at the cursor, in Mercury's fence; the text ``None`` for an empty fill."""
-        return f"```\n{self.head}{fill}{self.tail}\n```" if fill else NO_EDIT
-
-
 def edit(body: ChatRequest, model: str) -> Exchange:
     """Write at the cursor of the code to edit, as Mercury does; the answer is that code, fenced, or `None`."""
-    asked = Edit.parse(body.text)
+    path, file = _with_path(_tagged(body.text, "current_file_content"), _FILE_PATH)
+    span = next(_spans(file, "code_to_edit"), None)
+    if span is None:
+        raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
+    # The newlines after the opening tag, before the closing tag and after it belong to the tags.
+    head, cursor, tail = span[1].removeprefix("\n").partition(CURSOR)
+    if not cursor:
+        raise FieldError("messages", f"the code to edit lacks {CURSOR}")
     body.no_form("the answer is the code to edit")
-    return _exchange(body, model, asked.prompt, show=asked.show)
+    before, after = file[: span.start()] + head, tail + file[span.end() :].removeprefix("\n")
+    snippets = tuple(
+        Snippet(*_with_path(found[1].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
+        for found in _spans(body.text, "recently_viewed_code_snippet")
+    )
+    begin, end = f"```\n{head}", tail.removesuffix("\n") + "\n```"
+    prompt = Prompt(before, after, path, snippets)
+    return _exchange(body, model, prompt, show=lambda fill: f"{begin}{fill}{end}" if fill else NO_EDIT)
 
 
 def applied(body: ChatRequest, model: str) -> Exchange:
