@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from lacuna_cluster import settings, users
 from lacuna_cluster.fleet import INGRESS, RayFleet
 from lacuna_cluster.ingress import Ingress
-from lacuna_cluster.links import Ask, EngineFigures, IngressFigures, Listener, ReplicaAddress, Reply
+from lacuna_cluster.links import Ask, EngineFigures, Listener, ReplicaAddress, Reply
 from lacuna_cluster.replica import ModelLoadError, Replica
 from lacuna_cluster.settings import REQUESTS, ClusterArgs, EngineArgs
 from lacuna_server.daemon.running import log_to_stderr
@@ -35,7 +35,7 @@ LAST_S = 2.0
 EVERYWHERE = "[::]:0"
 
 
-class EngineDeployment:
+class EngineDeployment(Replica):
     """An engine replica as an actor of Ray."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
@@ -44,10 +44,10 @@ class EngineDeployment:
         log_to_stderr()
         listen_at_node()
         name = serve.get_replica_context().replica_id.unique_id
-        self._replica = replica = Replica(config, models, name)
+        super().__init__(config, models, name)
 
         async def hold(model: str) -> Any:
-            return await replica.hold(model)
+            return await self.hold(model)
 
         self._hold = serve.multiplexed(hold, max_num_models_per_replica=models_per_replica)
         await self._hold(models[0])
@@ -57,7 +57,6 @@ class EngineDeployment:
         self._where = ReplicaAddress(name, host, await self._listener.open(host), self._listener.secret)
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Answer a question of an ingress."""
         try:
             held = await self._hold(ask.model)
         except ModelLoadError as error:
@@ -71,57 +70,41 @@ class EngineDeployment:
         """Return where ingresses reach this replica."""
         return {"where": list(self._where)}
 
-    async def figures(self) -> EngineFigures:
-        """Return what the replica reports of itself."""
-        return self._replica.figures()
-
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return the figures that decide how many replicas there are."""
-        return {REQUESTS: float(self._replica.figures().num_requests)}
+        return {REQUESTS: float(self.report().num_requests)}
 
-    def check_health(self) -> None:
-        """Raise where a model has failed for good."""
-        self._replica.check()
+    async def figures(self) -> EngineFigures:
+        """Return what the replica reports of itself; Ray Serve would call a plain method in another thread."""
+        return self.report()
 
     async def __del__(self) -> None:
         """End: Ray Serve has told the ingresses to send nothing more."""
         if hasattr(self, "_where"):
-            await self._replica.finish(max(self._drain_s - LAST_S, 0.0))
+            await self.finish(max(self._drain_s - LAST_S, 0.0))
             await self._listener.close()
 
 
 @serve.ingress()
-class IngressDeployment:
+class IngressDeployment(Ingress):
     """An ingress as an actor of Ray."""
 
-    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
+    def __init__(
         self, config: ServerConfig, handles: Mapping[str, DeploymentHandle[Any]], identity: dict[str, str]
     ) -> None:
         log_to_stderr()
         listen_at_node()
         context = serve.get_replica_context()
         fleet = RayFleet(handles, context.app_name)
-        self._ingress = Ingress(context.replica_id.unique_id, config, fleet, tuple(handles), **identity)
-        self._ingress.start()
+        super().__init__(context.replica_id.unique_id, config, fleet, tuple(handles), **identity)
+        self.start()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
-        return self._ingress.application()
-
-    def reconfigure(self, people: dict[str, Any]) -> None:
-        """Replace the users."""
-        self._ingress.set_people(msgspec.convert(people, dict[str, users.User]))
-
-    async def figures(self) -> IngressFigures:
-        """Return what the other ingresses need to know."""
-        return self._ingress.figures()
-
-    async def metrics(self) -> tuple[str, bytes]:
-        """Return the name of this ingress and its own metrics."""
-        return serve.get_replica_context().replica_id.unique_id, self._ingress.metrics()
+        return self.application()
 
     async def __del__(self) -> None:
-        if hasattr(self, "_ingress"):
-            await self._ingress.close()
+        if hasattr(self, "_metrics"):
+            await self.close()
 
 
 def listen_at_node() -> None:

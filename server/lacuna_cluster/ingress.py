@@ -7,8 +7,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -83,7 +84,10 @@ def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
 
 
 class Ingress:
-    """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds."""
+    """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds.
+
+    Ray Serve calls ``reconfigure``, and the other ingresses ``figures`` and ``metrics``.
+    """
 
     def __init__(
         self,
@@ -125,19 +129,19 @@ class Ingress:
         self.service.model.start()
         self._watch = asyncio.create_task(self._look_again_and_again())
 
-    def set_people(self, people: Mapping[str, User]) -> None:
+    def reconfigure(self, people: Mapping[str, Any]) -> None:
         """Replace the users from now on; connections that are open stay."""
         self._people.clear()
-        self._people.update(people)
+        self._people.update(msgspec.convert(people, dict[str, User]))
         log.info("users", number=len(people))
 
-    def figures(self) -> IngressFigures:
+    async def figures(self) -> IngressFigures:
         """Return what the other ingresses need to know."""
         return self._usage.figures(self._name)
 
-    def metrics(self) -> bytes:
-        """Return this ingress's own metrics in Prometheus' text format."""
-        return self._metrics.text()[0]
+    async def metrics(self) -> tuple[str, bytes]:
+        """Return the name of this ingress, and its own metrics in Prometheus' text format."""
+        return self._name, self._metrics.text()[0]
 
     async def close(self) -> None:
         """End: refuse what is under way, and say goodbye."""
@@ -175,5 +179,5 @@ class Ingress:
         with contextlib.suppress(Exception):  # of Ray: nobody answers
             parts = await self._fleet.metrics()
         if self._name not in dict(parts):
-            parts.append((self._name, self.metrics()))
+            parts.append(await self.metrics())
         return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)

@@ -63,7 +63,7 @@ class HeldModel(OwnModel):
 
 
 class Replica:
-    """The engine deployment's class, without Ray.
+    """The class of an engine replica, without Ray.
 
     ``config`` is that of the first model in ``names``; the others have the same one with their own name.
     """
@@ -88,7 +88,7 @@ class Replica:
         """The models that are loaded now, by name."""
         return {name: held for name, held in self._held.items() if not held.unloaded}
 
-    def figures(self) -> EngineFigures:
+    def report(self) -> EngineFigures:
         """Return what the replica reports of itself."""
         return EngineFigures(self._name, {name: held.status() for name, held in self.held.items()})
 
@@ -97,8 +97,8 @@ class Replica:
         await asyncio.gather(*(held.finish(grace_s) for held in self.held.values()))
         await asyncio.gather(*(held.unload() for held in self.held.values()))
 
-    def check(self) -> None:
+    def check_health(self) -> None:
         """Raise ModelLoadError where a model has failed for good, so that Ray Serve replaces the replica."""
-        for status in self.figures().statuses.values():
+        for status in self.report().statuses.values():
             if status.state == "failed":
                 raise ModelLoadError(status.detail)

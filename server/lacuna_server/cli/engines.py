@@ -81,13 +81,4 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_model.engine import Engine
 
     report(model)
-    service = layers.service(layers.read(None))
-    return Engine.load(
-        model,
-        threads=service.threads,
-        device=service.device,
-        backend=service.backend,
-        libllama=service.libllama,
-        window=service.window,
-        keys_and_values=service.keys_and_values,
-    )
+    return Engine.load(model, **layers.service(layers.read(None)).of_engine)

@@ -208,6 +208,12 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     log_code: Annotated[bool, meaning("allow code from documents in the log's tracebacks")] = False
     log_file: Annotated[str, meaning("file of the log, which is rotated when it is long; empty: stderr")] = ""
 
+    @property
+    def of_engine(self) -> dict[str, Any]:
+        """What ``Engine.load`` is told beside the model."""
+        names = ("threads", "device", "draft_model", "backend", "libllama", "window", "keys_and_values", "cache_bytes")
+        return {name: getattr(self, name) for name in names}
+
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-import msgspec
-
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import machine
@@ -57,10 +55,8 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
     report(0.0, "loading torch")
     from lacuna_model.engine import Engine
 
-    report(0.4, f"loading {setup.model}")
-    settings = msgspec.structs.asdict(setup)
-    del settings["engine"], settings["log_code"]
-    return Engine.load(settings.pop("model"), **settings)
+    report(0.4, f"loading {setup.config.model}")
+    return Engine.load(setup.config.model, **setup.config.of_engine)
 
 
 @dataclass(slots=True)
@@ -215,7 +211,7 @@ def _serve() -> None:
     setup = frames.TO_WORKER.decode(first)
     assert isinstance(setup, Setup)
     try:
-        factory = pkgutil.resolve_name(setup.engine)
+        factory = pkgutil.resolve_name(setup.config.engine)
         engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
     except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
         if machine.ran_out(error):
@@ -225,8 +221,8 @@ def _serve() -> None:
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
-    Worker(engine, inbox, send, log_code=setup.log_code).run()
+    send(Ready(setup.config.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
+    Worker(engine, inbox, send, log_code=setup.config.log_code).run()
 
 
 def _pump(stream: BinaryIO, inbox: "queue.SimpleQueue[bytes | None]") -> None:

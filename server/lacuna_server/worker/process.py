@@ -169,7 +169,7 @@ class OwnModel(Scheduler):
         )
         last: Ready | Failed | None = None
         try:
-            self.send(msgspec.convert(self._config, Setup, from_attributes=True))
+            self.send(Setup(msgspec.structs.replace(self._config, token="")))
             assert process.stdout is not None
             while True:
                 async with asyncio.timeout(self._config.load_timeout_s or None if last is None else None):

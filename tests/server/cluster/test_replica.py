@@ -21,10 +21,10 @@ async def test_several_models_are_held_until_they_are_unloaded() -> None:
     one = Replica(ServerConfig(engine="scripted_engine:load"), ("small", "large"), "r1")
     try:
         small, large = [await one.hold(name) for name in ("small", "large")]
-        statuses = one.figures().statuses
+        statuses = one.report().statuses
         assert {name: status.state for name, status in statuses.items()} == {"small": "ready", "large": "ready"}
         await small.unload()
-        assert list(one.figures().statuses) == ["large"]
+        assert list(one.report().statuses) == ["large"]
         declined = await answer(small)
         assert isinstance(declined, Error)
         assert declined.code == "shutting_down"
