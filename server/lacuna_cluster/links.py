@@ -202,13 +202,11 @@ async def ask(where: ReplicaAddress, question: Ask) -> AsyncGenerator[Reply]:
 
 # --- the side of an engine replica
 
-Answer = Callable[[Ask], AsyncGenerator[Reply]]
-
 
 class Listener:
     """Listens on a free port. Only who knows ``secret`` is answered."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Callable[[Ask], AsyncGenerator[Reply]]) -> None:
         self.secret = secrets.token_urlsafe(32)
         self._answer = answer
         self._server: asyncio.Server | None = None

@@ -28,7 +28,6 @@ from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
-from lacuna_server.worker.tickets import Ticket
 
 Family = Literal["openai", "llama"]
 
@@ -222,8 +221,20 @@ class _Run:
         if exchange.ready is not None:
             yield exchange.ready
             return
-        first_at = math.inf
-        ticket = self._submit(exchange)
+        first_at, asked, limit = math.inf, exchange.request, self._service.config.max_document_bytes
+        if len(asked.text.encode()) > limit:
+            raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
+        address = self._request.client.host if self._request.client else ""
+        ticket = self._service.model.submit(
+            Submission(
+                asked,
+                session=f"http {self._trusted} {address} {self._request.headers.get('user-agent', '')[:80]}",
+                # A chat has a context of its own, and suggestions need not wait for its end.
+                document=CHATS if isinstance(asked.task, AnswerChat) else asked.path,
+                snapshots=exchange.needs_steps,
+                preferred=self._trusted,
+            )
+        )
         try:
             async for step in ticket.events():
                 if isinstance(step, Snapshot):
@@ -240,23 +251,6 @@ class _Run:
             raise
         finally:
             ticket.cancel()
-
-    def _submit(self, exchange: Exchange) -> Ticket:
-        """Submit the request and return its ticket. Raises ServiceError if refused."""
-        asked, limit = exchange.request, self._service.config.max_document_bytes
-        if len(asked.text.encode()) > limit:
-            raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
-        address = self._request.client.host if self._request.client else ""
-        return self._service.model.submit(
-            Submission(
-                asked,
-                session=f"http {self._trusted} {address} {self._request.headers.get('user-agent', '')[:80]}",
-                # A chat has a context of its own, and suggestions need not wait for its end.
-                document=CHATS if isinstance(asked.task, AnswerChat) else asked.path,
-                snapshots=exchange.needs_steps,
-                preferred=self._trusted,
-            )
-        )
 
     def _ended(self, outcome: str) -> None:
         self._metrics.answered(self._shape.name, outcome, time.monotonic() - self._began)

@@ -6,7 +6,7 @@ Fills are cut at stop strings, and of a running fill the part is shown that will
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -27,8 +27,6 @@ from lacuna_model.core.params import (
 from lacuna_model.text.diff import num_common
 from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
-MAX_STOPS = 256
-
 # Clients write -1 for "no limit".
 Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Candidates = Annotated[int, Meta(ge=1, le=MAX_CANDIDATES)]
@@ -37,7 +35,7 @@ Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # the absolute value
 Milliseconds = Annotated[float, Meta(ge=-1e9, le=1e9)]  # as llama.cpp has it, 0 and less is no limit
 # llama.cpp and vLLM take several prompts at once, so some clients send a list of one.
 PromptText = str | list[str]
-Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
+Stops = str | Annotated[list[str], Meta(max_length=256)]
 
 
 class FieldError(ServiceError):
@@ -59,7 +57,6 @@ def only(prompt: PromptText) -> str:
 
 # A JSON schema, or the JSON text of one.
 Schema = dict[str, Any] | bool | str
-_ANY_OBJECT = {"type": "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ class ResponseFormat(msgspec.Struct, frozen=True):
         schema = self.schema if self.json_schema is None or self.json_schema.schema is None else self.json_schema.schema
         if schema is None and self.type == "json_schema":
             raise FieldError("response_format", "json_schema.schema is missing")
-        return Form.of_schema("response_format", _ANY_OBJECT if schema is None else schema)
+        return Form.of_schema("response_format", {"type": "object"} if schema is None else schema)
 
 
 _NO_TOOLS = 'the model answers in words and calls no tool; leave it out, or send tool_choice "none"'
@@ -119,9 +116,6 @@ REFUSED: dict[str, str] = {
 }
 # What says that tools are only told of, and none is to be called.
 _CALLS = {"tools": "tool_choice", "functions": "function_call"}
-# Words by which these demand nothing.
-NEUTRAL = ("auto", "none")
-
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # The longest fill, whatever a client asks for: clients' defaults of up to 4096 tokens are meant for other models.
@@ -161,22 +155,19 @@ class Answer:
     words: tuple[str, ...] = ()
 
 
-class Style(Protocol):
-    """How a kind of clients reads answers; ``end`` are the bytes behind the last event."""
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a kind of clients reads answers.
 
-    end: bytes
+    ``whole`` makes the body of an answer that is not streamed, of its texts as they are shown. ``piece`` makes the
+    event of a piece of text, of which a share (0..1) is committed (None: all). ``last`` makes the last events: the rest
+    of the first text, and the other texts; ``end`` are the bytes behind them.
+    """
 
-    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
-        """Return the body of an answer that is not streamed; ``texts`` are its texts as they are shown."""
-        ...
-
-    def piece(self, text: str, share: float | None) -> Body:
-        """Return the event of a piece of text, of which ``share`` (0..1) is committed (None: all)."""
-        ...
-
-    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterable[Body]:
-        """Return the last events: the rest of the first text, and the other texts."""
-        ...
+    whole: Callable[[Sequence[str], Answer], Body]
+    piece: Callable[[str, float | None], Body]
+    last: Callable[[Sequence[str], Answer, float | None], Iterable[Body]]
+    end: bytes = b""
 
 
 @dataclass
@@ -327,10 +318,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     echo: Any = None
 
     def check(self) -> None:
-        """Raise FieldError for the first field of REFUSED that demands something."""
+        """Raise FieldError for the first field of REFUSED that demands something, as ``auto`` and ``none`` do not."""
         for name, why in REFUSED.items():
             value, called = getattr(self, name), getattr(self, _CALLS.get(name, name))
-            if value and value not in NEUTRAL and called != "none":
+            if value and value not in ("auto", "none") and called != "none":
                 raise FieldError(name, why)
 
     def form(self) -> Form | None:

@@ -5,6 +5,7 @@ between markers replaces the lines of the original from the first line that both
 follow the last shared line, the run also replaces the indented block after it.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END, indentation, newline_of
 from lacuna_server.http.shapes import sentinels
 from lacuna_server.http.shapes.exchange import Answer, Asked, Exchange, FieldError, Prompt
-from lacuna_server.http.shapes.openai import ChatStyle, Message
+from lacuna_server.http.shapes.openai import Message, chat_style
 from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
@@ -106,7 +107,7 @@ def chat(body: ChatRequest, model: str) -> Exchange:
 
 
 def _exchange(body: ChatRequest, model: str, prompt: Prompt, **more: Any) -> Exchange:
-    return body.exchange(prompt, ChatStyle(model), diffusing=bool(body.diffusing), **more)
+    return body.exchange(prompt, chat_style(model), diffusing=bool(body.diffusing), **more)
 
 
 def is_update(message: str) -> bool:
@@ -141,36 +142,25 @@ def merge(original: str, update: str) -> str:
     New lines end as the first one of the original does. Raises ServiceError ``bad_request`` where a part of the update
     has no line in common with the original, and ``too_large`` where one of them has more than ``MAX_LINES`` lines.
     """
-    old, runs, newline = LINE_END.split(original), _runs(LINE_END.split(update)), newline_of(original)
-    if len(runs) == 1:
+    old, lines, newline = LINE_END.split(original), LINE_END.split(update), newline_of(original)
+    if not any(map(_is_marker, lines)):
         return LINE_END.sub(newline, update) if len(old) > 1 else update
-    if len(old) > MAX_LINES or sum(map(len, runs)) > MAX_LINES:
+    if max(len(old), len(lines)) > MAX_LINES:
         raise ServiceError("too_large", f"an update is merged into {MAX_LINES} lines at most")
     ended = [line + end for line, end in zip(old, [*LINE_END.findall(original), ""], strict=True)]
     merged: list[str] = []
     at = 0
-    for run in filter(None, map(_without_blank_edges, runs)):
-        start, end = _place(old, run, at)
-        merged += [*ended[at:start], newline.join(run), newline if end < len(old) else ""]
-        at = end
+    for run in (list(run) for is_marker, run in itertools.groupby(lines, _is_marker) if not is_marker):
+        if written := [index for index, line in enumerate(run) if line.strip()]:
+            kept = run[written[0] : written[-1] + 1]  # the original has blank lines of its own beside the markers
+            start, end = _place(old, kept, at)
+            merged += [*ended[at:start], newline.join(kept), newline if end < len(old) else ""]
+            at = end
     return "".join([*merged, *ended[at:]])
 
 
-def _runs(lines: Sequence[str]) -> list[list[str]]:
-    """Return the runs of lines between the markers."""
-    runs: list[list[str]] = [[]]
-    for line in lines:
-        if _MARKER.match(line.strip()):
-            runs.append([])
-        else:
-            runs[-1].append(line)
-    return runs
-
-
-def _without_blank_edges(run: Sequence[str]) -> Sequence[str]:
-    """Return a run without the blank lines next to its markers, because the original has its own."""
-    lines = [index for index, line in enumerate(run) if line.strip()]
-    return run[lines[0] : lines[-1] + 1] if lines else ()
+def _is_marker(line: str) -> bool:
+    return _MARKER.match(line.strip()) is not None
 
 
 def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
 from lacuna_server.http.addresses import SHAPES
 from lacuna_server.http.endpoint import Shape
 from lacuna_server.http.shapes.exchange import REFUSED, Answer, Asked, Exchange, Prompt, cut, final_lines
-from lacuna_server.http.shapes.openai import ChatStyle, TextRequest, completion
+from lacuna_server.http.shapes.openai import TextRequest, chat_style, completion
 from lacuna_server.wire.protocol import ServiceError
 
 CODE = "<|current_file_content|>\n<|code_to_edit|>\nx = <|cursor|>\n<|/code_to_edit|>\n<|/current_file_content|>"
@@ -156,8 +156,8 @@ async def test_an_answer_with_a_form_is_streamed_at_its_end() -> None:
 
 
 def test_a_newline_among_the_stops_asks_for_one_line() -> None:
-    assert Asked(stop=["\n", "x"]).exchange(Prompt(""), ChatStyle("m")).request.regions[0].single_line
-    assert not Asked(stop=["\n\n"]).exchange(Prompt(""), ChatStyle("m")).request.regions[0].single_line
+    assert Asked(stop=["\n", "x"]).exchange(Prompt(""), chat_style("m")).request.regions[0].single_line
+    assert not Asked(stop=["\n\n"]).exchange(Prompt(""), chat_style("m")).request.regions[0].single_line
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_newline_among_the_stops_asks_for_one_line() -> None:
     [("# language: python\nx", "python"), ("-- language: lua\n", "lua"), ("// language: c++\n", "c++"), ("x = 1", "")],
 )
 def test_the_language_is_read_from_the_comment_of_minuet(before: str, language: str) -> None:
-    assert Asked().exchange(Prompt(before), ChatStyle("m")).request.language == language
+    assert Asked().exchange(Prompt(before), chat_style("m")).request.language == language
 
 
 def canvas(*slots: tuple[str, str], fill: str | None = None) -> Snapshot:
