@@ -115,9 +115,21 @@ def fill(
     decoding = DecodeOptions(
         schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
     )
-    _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive, each=each)
+    changes = write or interactive
+    for is_wrong, why in (
+        (interactive and json_output, "--interactive asks at every gap; it cannot be combined with --json"),
+        (interactive and each, "--interactive asks at every gap; it cannot be combined with --each"),
+        (len(paths) > 1 and not (changes or json_output), "several files need --write, --json or --interactive"),
+        (
+            STDIN in paths and (len(paths) > 1 or changes),
+            "- reads stdin and writes stdout; it cannot be combined with files, --write or --interactive",
+        ),
+        (STDIN in paths and not language, "- needs --language, because stdin has no file name"),
+    ):
+        if is_wrong:
+            raise RequestError(why)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
-    if write or interactive:
+    if changes:
         files.check_writable(document.path for document in documents)
     task = FillGaps(candidates)
     pairs = [
@@ -147,23 +159,6 @@ def fill(
         raise typer.Exit(BAD_INPUT)
     if not usable:
         raise typer.Exit(FAILED)
-
-
-def _check(
-    paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool, each: bool
-) -> None:
-    """Raises RequestError for files and options that do not fit together."""
-    if interactive and (json_output or each):
-        other = "--json" if json_output else "--each"
-        raise RequestError(f"--interactive asks at every gap; it cannot be combined with {other}")
-    if len(paths) > 1 and not (changes or json_output):
-        raise RequestError("several files need --write, --json or --interactive")
-    if STDIN in paths and (len(paths) > 1 or changes):
-        raise RequestError(
-            "- reads stdin and writes stdout; it cannot be combined with files, --write or --interactive"
-        )
-    if STDIN in paths and not language:
-        raise RequestError("- needs --language, because stdin has no file name")
 
 
 def _deliver(
