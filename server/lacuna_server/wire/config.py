@@ -24,7 +24,6 @@ def meaning(description: str) -> Meta:
     return Meta(description=description)
 
 
-Port = Annotated[int, Meta(ge=0, le=65535)]
 # The service has these four, too.
 ModelKey = Annotated[
     str,
@@ -43,7 +42,7 @@ DeviceKey = Annotated[
     ),
 ]
 PortKey = Annotated[
-    Port | None,
+    Annotated[int, Meta(ge=0, le=65535)] | None,
     meaning(f"port of the service; 0: any free port; unset: {DEFAULT_PORT}, or a free one if it is taken"),
 ]
 

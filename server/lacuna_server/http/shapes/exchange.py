@@ -260,8 +260,9 @@ class Exchange:
                 self._shown(snapshot.fills[0]), _committed(snapshot) / max(len(snapshot.slots[0]), 1)
             )
         elif self.show is None:
-            text = self._next(without_stop_start(cut(final_lines(snapshot), self.stop), self.stop))
-            if text:
+            lines = final_lines(snapshot)
+            at, _ = first_stop(lines, self.stop)
+            if text := self._next(without_stop_start(lines[:at], self.stop)):
                 yield self.style.piece(text, None)
 
     def last(self, answer: Answer) -> Iterator[Body]:
@@ -398,11 +399,6 @@ def final_lines(snapshot: Snapshot) -> str:
 
 def _committed(snapshot: Snapshot) -> int:
     return sum(slot.state == "committed" for slot in snapshot.slots[0])
-
-
-def cut(text: str, stops: Sequence[str]) -> str:
-    """Return ``text`` up to the first stop string in it."""
-    return text[: first_stop(text, stops)[0]]
 
 
 def first_stop(text: str, stops: Sequence[str]) -> tuple[int, str]:

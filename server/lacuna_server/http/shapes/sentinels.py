@@ -74,13 +74,10 @@ def sections(prompt: str) -> dict[str, str] | None:
 
 def _under_headers(prompt: str, after: str) -> Prompt:
     """Return a prompt of several files under Codestral's headers, the last of which is open; or all as the prefix."""
-    headers = list(_HEADER.finditer(prompt)) if prompt.startswith("+++++ ") else []
-    if not headers:
+    parts = _HEADER.split(prompt)[1:] if prompt.startswith("+++++ ") else []  # paths and texts in turns
+    if not parts:
         return Prompt(prompt, after)
-    ends = [header.start() for header in headers[1:]] + [len(prompt)]
-    *others, (path, before) = [
-        (header["path"], prompt[header.end() : end]) for header, end in zip(headers, ends, strict=True)
-    ]
+    *others, (path, before) = zip(parts[::2], parts[1::2], strict=True)
     return Prompt(before, after, path, _snippets(others))
 
 
