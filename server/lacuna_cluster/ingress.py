@@ -47,18 +47,18 @@ ENGINE = "lacuna_engine_"
 def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
     """Yield what the engine replicas report, with the labels ``replica`` and ``model``, and what was lost with one."""
     labels = ["replica", "model"]
-    ready = GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels)
-    queued = GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels)
-    running = GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels)
-    restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=labels)
+    families = (
+        GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels),
+        GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels),
+        GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels),
+        CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=labels),
+    )
     for one in model.figures:
         for served, status in one.statuses.items():
-            whose = [one.replica, served]
-            ready.add_metric(whose, float(status.state == "ready"))
-            queued.add_metric(whose, status.queued)
-            running.add_metric(whose, status.running)
-            restarts.add_metric(whose, status.restarts)
-    yield from (ready, queued, running, restarts)
+            values = status.state == "ready", status.queued, status.running, status.restarts
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([one.replica, served], float(value))
+    yield from families
     help_text = "Requests that were started again because a replica was lost"
     yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=model.num_restarted)
 
