@@ -47,7 +47,7 @@ ENGINE = "lacuna_engine_"
 def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
     """Yield what the engine replicas report, with the labels ``replica`` and ``model``, and what was lost with one."""
     labels = ["replica", "model"]
-    families = (
+    families: tuple[GaugeMetricFamily | CounterMetricFamily, ...] = (
         GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels),
         GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels),
         GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels),
