@@ -44,7 +44,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     error: LlamaFault | None = None
 
 
-class Model(msgspec.Struct, frozen=True):
+class ServedModel(msgspec.Struct, frozen=True):
     """A model that the service offers."""
 
     id: str
@@ -56,7 +56,7 @@ class Model(msgspec.Struct, frozen=True):
 class Models(msgspec.Struct, frozen=True):
     """All models that the service offers."""
 
-    data: list[Model]
+    data: list[ServedModel]
     object: Literal["list"] = "list"
 
 
@@ -115,14 +115,14 @@ def props(service: Service, metrics: Metrics, request: Request) -> Response:
 
 def list_models(service: Service, metrics: Metrics, request: Request) -> Response:
     """Return the models of the service."""
-    return json_response(Models([Model(name) for name in service.model.models]))
+    return json_response(Models([ServedModel(name) for name in service.model.models]))
 
 
 def show_model(service: Service, metrics: Metrics, request: Request) -> Response:
     """Return the model of a name; status 404 where there is none."""
     name = request.path_params["name"]
     if name in service.model.models:
-        return json_response(Model(name))
+        return json_response(ServedModel(name))
     message = f"there is no model {name[:80]!r}; there is {', '.join(service.model.models)}"
     return _fault(404, "model_not_found", message, param="model")
 
@@ -136,7 +136,7 @@ def show_metrics(service: Service, metrics: Metrics, request: Request) -> Respon
 PLAIN: tuple[Plain, ...] = (
     Plain("/health", "Whether the service can fill.", health, Health, absent=503),
     Plain("/v1/models", "The model that is served.", list_models, Models),
-    Plain("/v1/models/{name}", "A model that is served.", show_model, Model, absent=404),
+    Plain("/v1/models/{name}", "A model that is served.", show_model, ServedModel, absent=404),
     Plain("/props", "What is served, as llama.cpp tells it.", props, Props, absent=503),
     Plain("/metrics", "Counts and times for Prometheus.", show_metrics),
 )
