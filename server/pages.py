@@ -7,14 +7,14 @@ and ``CONFIGURATION.md``, from the structs of the settings. No package has this 
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from lacuna_server.http.shapes.question import REFUSED
-from lacuna_server.http.shapes.table import PLAIN, SHAPES
+from lacuna_server.http.addresses import PLAIN, SHAPES
+from lacuna_server.http.shapes.exchange import REFUSED
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS
@@ -33,30 +33,24 @@ def protocol_page() -> str:
     """Return the page of the websocket protocol, made of the structs of its messages and their docstrings."""
     client, server = get_args(protocol.ClientMessage), get_args(protocol.ServerMessage)
     _, structs = msgspec.json.schema_components((*client, *server))
-    sent = [structs.pop(message.__name__) for message in client]
-    told = [structs.pop(message.__name__) for message in server]
-    lines = [
-        "# The websocket protocol of Lacuna",
-        "",
-        MADE,
-        "",
-        *_prose(inspect.getdoc(protocol) or ""),
-        "## What the client sends",
-        "",
-        *(line for message in sent for line in _struct(message, is_message=True)),
-        "## What the server sends",
-        "",
-        *(line for message in told for line in _struct(message, is_message=True)),
-        "## What messages are made of",
-        "",
-        *(line for part in structs.values() for line in _struct(part)),
-        "## Error codes",
-        "",
-        "| Code | Meaning |",
-        "|---|---|",
-        *(f"| `{code}` | {_marked(meaning)} |" for code, meaning in _ERROR.findall(inspect.getsource(protocol))),
-    ]
+    lines = ["# The websocket protocol of Lacuna", "", MADE, "", *_prose(inspect.getdoc(protocol) or "")]
+    for head, messages in (("## What the client sends", client), ("## What the server sends", server)):
+        lines += [head, ""]
+        for message in messages:
+            lines += _struct(structs.pop(message.__name__), is_message=True)
+    lines += ["## What messages are made of", ""]
+    for part in structs.values():
+        lines += _struct(part)
+    codes = _ERROR.findall(inspect.getsource(protocol))
+    lines += ["## Error codes", "", *_table(("Code", "Meaning"), ((f"`{code}`", _marked(why)) for code, why in codes))]
     return "\n".join(lines) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
 
 
 def _struct(struct: dict[str, Any], *, is_message: bool = False) -> Iterator[str]:
@@ -68,12 +62,15 @@ def _struct(struct: dict[str, Any], *, is_message: bool = False) -> Iterator[str
         yield from (f"Its `type` is `{tag}`.", "")
     yield from _prose(struct["description"])
     if fields:
-        yield from ("| Field | Type | Default |", "|---|---|---|")
-        for name, about in fields.items():
-            default = "required" if name in struct["required"] else _default(about)
-            kind = _values(about, r" \| ", limits=False)
-            yield f"| `{name}` | {kind} | {default} |"
-        yield ""
+        rows = (
+            (
+                f"`{name}`",
+                _values(about, r" \| ", limits=False),
+                "required" if name in struct["required"] else _default(about),
+            )
+            for name, about in fields.items()
+        )
+        yield from (*_table(("Field", "Type", "Default"), rows), "")
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -118,9 +115,6 @@ The service answers in the formats of other services, so that their clients work
 address with `/v1`, such as `http://127.0.0.1:8377/v1`. `/openapi.json` describes every body and answer for programs.
 An unknown address, a wrong method and a refusal are answered with an error in JSON; its message of one line names the
 right address, or the wrong field (which is also `param` in OpenAI's format).
-
-| Address | What it does |
-|---|---|
 """
 FORMS = """
 ## The form of an answer
@@ -158,26 +152,20 @@ one is refused there.
 
 A request is refused with status 400 where one of these demands something; null, false, 0 and what is empty demand
 nothing, and `tool_choice` may be `auto` or `none`. All other fields, such as `top_p` and `model`, are read over.
-
-| Field | Why |
-|---|---|
 """
 
 
 def http_page() -> str:
     """Return the page of the HTTP addresses, and of what becomes of every field of a request."""
-    addresses = [f"| {_code(shape.paths)} | {shape.summary} |\n" for shape in SHAPES]
-    addresses += [f"| {_code([route.path])} | {route.summary} |\n" for route in PLAIN]
-    return "".join((HTTP_HEAD, *addresses, FORMS, *_rows(REFUSED)))
+    addresses = [(_code(shape.paths), shape.summary) for shape in SHAPES]
+    addresses += [(_code([route.path]), route.summary) for route in PLAIN]
+    reasons = dict.fromkeys(REFUSED.values())
+    refused = [(_code([name for name in REFUSED if REFUSED[name] == why]), why) for why in reasons]
+    tables = _table(("Address", "What it does"), addresses), _table(("Field", "Why"), refused)
+    return "\n".join([HTTP_HEAD, *tables[0], FORMS, *tables[1]]) + "\n"
 
 
-def _rows(fields: Mapping[str, str]) -> Iterator[str]:
-    """Yield a row for every reason, with all its fields."""
-    for why in dict.fromkeys(fields.values()):
-        yield f"| {_code([name for name in fields if fields[name] == why])} | {why} |\n"
-
-
-def _code(names: list[str] | tuple[str, ...]) -> str:
+def _code(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -221,12 +209,12 @@ it loads and where it writes. `threads`, `device` and `port` are settings of edi
 reads another file in place of yours. Times are in seconds, sizes in bytes of UTF-8.
 """
 VARIABLES = {
-    "LACUNA_MODEL": "the model, as the key `model`",
-    "LACUNA_CACHE": "folder of weights, their prepared form and compiled kernels; Linux: `~/.cache/lacuna`",
-    "LACUNA_STATE": "folder of the journals of refactors; Linux: `~/.local/state/lacuna`",
-    "LACUNA_LIBLLAMA": "the libllama, as the key `libllama`",
-    "LACUNA_TOKEN": "token that `lacuna-lsp --engine URL` sends",
-    "LACUNA_LSP_TOKEN": "token that clients of `lacuna-lsp --ws` must send; unset: a new one, which is printed",
+    "`LACUNA_MODEL`": "the model, as the key `model`",
+    "`LACUNA_CACHE`": "folder of weights, their prepared form and compiled kernels; Linux: `~/.cache/lacuna`",
+    "`LACUNA_STATE`": "folder of the journals of refactors; Linux: `~/.local/state/lacuna`",
+    "`LACUNA_LIBLLAMA`": "the libllama, as the key `libllama`",
+    "`LACUNA_TOKEN`": "token that `lacuna-lsp --engine URL` sends",
+    "`LACUNA_LSP_TOKEN`": "token that clients of `lacuna-lsp --ws` must send; unset: a new one, which is printed",
 }
 
 
@@ -235,15 +223,13 @@ def settings_page() -> str:
     keys = properties(ServerConfig) | properties(Settings)
     shared = {name: about for name, about in properties(Settings).items() if name in FOR_PROJECTS}
     own = {name: about for name, about in keys.items() if name not in FOR_PROJECTS}
-    variables = (f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items())
-    environment = ("", "## Environment", "", "| Variable | Meaning |", "|---|---|", *variables)
-    return "\n".join([SETTINGS_HEAD, *_table(shared), OWN_KEYS, *_table(own), *environment]) + "\n"
+    environment = ("", "## Environment", "", *_table(("Variable", "Meaning"), VARIABLES.items()))
+    return "\n".join([SETTINGS_HEAD, *_keys(shared), OWN_KEYS, *_keys(own), *environment]) + "\n"
 
 
-def _table(keys: dict[str, dict[str, Any]]) -> Iterator[str]:
-    yield from ("| Key | Values | Default | Meaning |", "|---|---|---|---|")
-    for name, about in keys.items():
-        yield f"| `{name}` | {_values(about)} | {_default(about)} | {about['description']} |"
+def _keys(keys: dict[str, dict[str, Any]]) -> Iterator[str]:
+    rows = ((f"`{name}`", _values(one), _default(one), one["description"]) for name, one in keys.items())
+    return _table(("Key", "Values", "Default", "Meaning"), rows)
 
 
 PAGES = {

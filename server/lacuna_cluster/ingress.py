@@ -7,8 +7,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -46,18 +47,18 @@ ENGINE = "lacuna_engine_"
 def of_engines(model: RemoteScheduler) -> Iterator[Metric]:
     """Yield what the engine replicas report, with the labels ``replica`` and ``model``, and what was lost with one."""
     labels = ["replica", "model"]
-    ready = GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels)
-    queued = GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels)
-    running = GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels)
-    restarts = CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=labels)
+    families: tuple[GaugeMetricFamily | CounterMetricFamily, ...] = (
+        GaugeMetricFamily(f"{ENGINE}ready", "Whether the model is loaded", labels=labels),
+        GaugeMetricFamily(f"{ENGINE}queued", "Requests that wait in the replica", labels=labels),
+        GaugeMetricFamily(f"{ENGINE}running", "Requests that run in the replica", labels=labels),
+        CounterMetricFamily(f"{ENGINE}restarts", "Starts of a model process again", labels=labels),
+    )
     for one in model.figures:
         for served, status in one.statuses.items():
-            whose = [one.replica, served]
-            ready.add_metric(whose, float(status.state == "ready"))
-            queued.add_metric(whose, status.queued)
-            running.add_metric(whose, status.running)
-            restarts.add_metric(whose, status.restarts)
-    yield from (ready, queued, running, restarts)
+            values = status.state == "ready", status.queued, status.running, status.restarts
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([one.replica, served], float(value))
+    yield from families
     help_text = "Requests that were started again because a replica was lost"
     yield CounterMetricFamily("lacuna_requests_restarted", help_text, value=model.num_restarted)
 
@@ -83,7 +84,10 @@ def merged(parts: Sequence[tuple[str, bytes]]) -> bytes:
 
 
 class Ingress:
-    """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds."""
+    """One ingress. ``start`` begins to look at the other replicas every ``TICK_S`` seconds.
+
+    Ray Serve calls ``reconfigure``, and the other ingresses ``figures`` and ``metrics``.
+    """
 
     def __init__(
         self,
@@ -125,19 +129,19 @@ class Ingress:
         self.service.model.start()
         self._watch = asyncio.create_task(self._look_again_and_again())
 
-    def set_people(self, people: Mapping[str, User]) -> None:
+    def reconfigure(self, people: Mapping[str, Any]) -> None:
         """Replace the users from now on; connections that are open stay."""
         self._people.clear()
-        self._people.update(people)
+        self._people.update(msgspec.convert(people, dict[str, User]))
         log.info("users", number=len(people))
 
-    def figures(self) -> IngressFigures:
+    async def figures(self) -> IngressFigures:
         """Return what the other ingresses need to know."""
         return self._usage.figures(self._name)
 
-    def metrics(self) -> bytes:
-        """Return this ingress's own metrics in Prometheus' text format."""
-        return self._metrics.text()[0]
+    async def metrics(self) -> tuple[str, bytes]:
+        """Return the name of this ingress, and its own metrics in Prometheus' text format."""
+        return self._name, self._metrics.text()[0]
 
     async def close(self) -> None:
         """End: refuse what is under way, and say goodbye."""
@@ -175,5 +179,5 @@ class Ingress:
         with contextlib.suppress(Exception):  # of Ray: nobody answers
             parts = await self._fleet.metrics()
         if self._name not in dict(parts):
-            parts.append((self._name, self.metrics()))
+            parts.append(await self.metrics())
         return Response(merged(parts), media_type=CONTENT_TYPE_LATEST)

@@ -202,13 +202,11 @@ async def ask(where: ReplicaAddress, question: Ask) -> AsyncGenerator[Reply]:
 
 # --- the side of an engine replica
 
-Answer = Callable[[Ask], AsyncGenerator[Reply]]
-
 
 class Listener:
     """Listens on a free port. Only who knows ``secret`` is answered."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Callable[[Ask], AsyncGenerator[Reply]]) -> None:
         self.secret = secrets.token_urlsafe(32)
         self._answer = answer
         self._server: asyncio.Server | None = None
@@ -229,15 +227,19 @@ class Listener:
         await asyncio.gather(*self._visits, return_exceptions=True)
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the question of an ingress, unless it leaves before."""
+        """Answer the question of an ingress, which knocks with the secret, unless it leaves before."""
         task = asyncio.current_task()
         assert task is not None
         self._visits.add(task)
         task.add_done_callback(self._visits.discard)
-        with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
+        with contextlib.closing(writer), contextlib.suppress(OSError, msgspec.MsgspecError, asyncio.CancelledError):
             keep_alive(writer)
-            if await self._is_known(reader) and (body := await frames.receive(reader)) is not None:
-                work = asyncio.create_task(self._reply(ASK.decode(body), writer)), asyncio.create_task(reader.read(1))
+            async with asyncio.timeout(KNOCK_S):
+                knock = await frames.receive(reader, MAX_KNOCK_BYTES)
+            if not hmac.compare_digest(KNOCK.decode(knock or b"").secret.encode(), self.secret.encode()):
+                return  # a stranger
+            if (body := await frames.receive(reader)) is not None:
+                work = asyncio.create_task(self._reply(body, writer)), asyncio.create_task(reader.read(1))
                 try:
                     await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
                 finally:
@@ -245,18 +247,9 @@ class Listener:
                         one.cancel()
                     await asyncio.gather(*work, return_exceptions=True)
 
-    async def _is_known(self, reader: asyncio.StreamReader) -> bool:
-        """Return whether who has connected knocks with the secret."""
+    async def _reply(self, body: bytes, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(KNOCK_S):
-                body = await frames.receive(reader, MAX_KNOCK_BYTES)
-            return body is not None and hmac.compare_digest(KNOCK.decode(body).secret.encode(), self.secret.encode())
-        except (TimeoutError, msgspec.MsgspecError):  # a stranger
-            return False
-
-    async def _reply(self, asked: Ask, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with contextlib.aclosing(self._answer(asked)) as replies:
+            async with contextlib.aclosing(self._answer(ASK.decode(body))) as replies:
                 async for reply in replies:
                     writer.write(frames.encode(reply))
                     await writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits

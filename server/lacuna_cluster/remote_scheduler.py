@@ -172,17 +172,13 @@ class RemoteScheduler(Model):
         question = Ask(caller.model or self.models[0], ticket.with_time_left())
         async with aclosing(self._fleet.ask(question)) as replies:
             async for reply in replies:
-                match reply:
-                    case Progress(state=state):
-                        if state == "running" and ticket.started is None:
-                            ticket.started = time.monotonic()
-                        ticket.tell(reply)
-                    case Shown(snapshot=snapshot):
-                        ticket.tell(snapshot)
-                    case Answered():
-                        return reply
-                    case Error(code=code, message=message, retry_after_ms=retry_after_ms):
-                        raise ServiceError(code, message, retry_after_ms)
+                if isinstance(reply, Answered):
+                    return reply
+                if isinstance(reply, Error):
+                    raise ServiceError(reply.code, reply.message, reply.retry_after_ms)
+                if isinstance(reply, Progress) and reply.state == "running" and ticket.started is None:
+                    ticket.started = time.monotonic()
+                ticket.tell(reply.snapshot if isinstance(reply, Shown) else reply)
         raise ConnectionError("the replies ended without an answer")
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:

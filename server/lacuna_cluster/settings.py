@@ -1,14 +1,25 @@
-"""What a cluster is told, in Ray Serve's YAML or on the command line, how many replicas follow, and what Ray reads."""
+"""What a cluster is told, in Ray Serve's YAML or by `lacuna serve`, how many replicas follow, and what Ray reads."""
 
 import math
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import yaml
+from msgspec import Meta
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import (
+    ConfigError,
+    DeviceKey,
+    NotNegative,
+    Positive,
+    ServerConfig,
+    ThreadsKey,
+    is_loopback,
+    reading,
+)
 
 if TYPE_CHECKING:  # Ray reads its variables when it is imported, and they are set later
     from ray.serve.config import AutoscalingContext
@@ -29,48 +40,30 @@ class ByRequests:
         return min(max(math.ceil(requests / self._per_replica), least), most), {}
 
 
-# These keys of the service concern a machine, or what Ray Serve does.
-NOT_IN_CLUSTER = (
-    "host",
-    "port",
-    "token",
-    "cert",
-    "key",
-    "model",
-    "threads",
-    "device",
-    "cache_bytes",
-    "idle_exit_s",
-    "log_file",
-)
+# The keys of the service that a cluster has for each deployment of engine replicas.
+OF_ENGINES = ("threads", "device", "cache_bytes")
+# These concern a machine, or what Ray Serve does.
+NOT_IN_CLUSTER = ("host", "port", "token", "cert", "key", "model", *OF_ENGINES, "idle_exit_s", "log_file")
 
 
-class StrictSettings(BaseModel):
-    """The base of all: an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Scaling(StrictSettings):
+class Scaling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Autoscaling of engine replicas between two numbers.
 
     A replica should have ``per_replica`` requests, running or waiting.
     """
 
-    least: Annotated[int, Field(ge=1)] = 1
-    most: Annotated[int, Field(ge=1)]
-    per_replica: Annotated[float, Field(gt=0)] = 2.0
-    upscale_delay_s: Annotated[float, Field(ge=0)] = 10.0
-    downscale_delay_s: Annotated[float, Field(ge=0)] = 300.0
+    least: Positive = 1
+    most: Positive
+    per_replica: Annotated[float, Meta(gt=0)] = 2.0
+    upscale_delay_s: NotNegative = 10.0
+    downscale_delay_s: NotNegative = 300.0
 
-    @model_validator(mode="after")
-    def _ordered(self) -> "Scaling":
+    def __post_init__(self) -> None:
         if self.most < self.least:
             raise ValueError("most is smaller than least")
-        return self
 
 
-class EngineArgs(StrictSettings):
+class EngineArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A deployment of engine replicas.
 
     ``models`` are served by the same replicas, of which each holds at most ``models_per_replica`` at a time. CPUs and
@@ -78,19 +71,19 @@ class EngineArgs(StrictSettings):
     serve`. ``scaling`` replaces the fixed number of ``replicas``.
     """
 
-    models: Annotated[tuple[str, ...], Field(min_length=1)] = (DEFAULT_MODEL,)
-    models_per_replica: Annotated[int, Field(ge=1)] = 1
-    replicas: Annotated[int, Field(ge=1)] = 1
+    models: Annotated[tuple[str, ...], Meta(min_length=1)] = (DEFAULT_MODEL,)
+    models_per_replica: Positive = 1
+    replicas: Positive = 1
     scaling: Scaling | None = None
-    num_cpus: Annotated[float, Field(ge=0)] = 1.0
-    num_gpus: Annotated[float, Field(ge=0)] = 0.0
-    threads: Annotated[int, Field(ge=0)] = 0
-    device: str = ""
-    cache_bytes: Annotated[int, Field(ge=1)] = 256 * 1024 * 1024
-    load_factor: Annotated[float, Field(ge=1)] = 1.25
+    num_cpus: NotNegative = 1.0
+    num_gpus: NotNegative = 0.0
+    threads: ThreadsKey = ServerConfig().threads
+    device: DeviceKey = ServerConfig().device
+    cache_bytes: Positive = ServerConfig().cache_bytes
+    load_factor: Annotated[float, Meta(ge=1)] = 1.25
 
 
-class ClusterArgs(StrictSettings):
+class ClusterArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of a cluster.
 
     ``engines`` are the deployments of engine replicas; a request that names no model goes to the first model of the
@@ -100,19 +93,20 @@ class ClusterArgs(StrictSettings):
     needed. ``proxies`` says which machines take connections; only `lacuna serve --cluster` reads it.
     """
 
-    engines: Annotated[tuple[EngineArgs, ...], Field(min_length=1)] = (EngineArgs(),)
-    ingresses: Annotated[int, Field(ge=1)] = 2
-    ingress_cpus: Annotated[float, Field(ge=0)] = 0.0
+    engines: Annotated[tuple[EngineArgs, ...], Meta(min_length=1)] = (EngineArgs(),)
+    ingresses: Positive = 2
+    ingress_cpus: NotNegative = 0.0
     users: str = ""
     user_header: str = ""
-    proxy_token: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    proxy_token: Annotated[str, Meta(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
     reachable: bool = True
-    drain_s: Annotated[float, Field(ge=0)] = 30.0
+    drain_s: NotNegative = 30.0
     proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"
     service: dict[str, Any] = {}
 
-    @model_validator(mode="after")
-    def _complete(self) -> "ClusterArgs":
+    def __post_init__(self) -> None:
+        if self.reachable and not (self.users or self.user_header):
+            raise ValueError("others can reach it, so it needs users: a file, or an OIDC proxy's header")
         if self.user_header and not self.proxy_token:
             raise ValueError("user_header needs proxy_token, or anybody could claim to be anybody")
         if wrong := sorted(set(self.service) & set(NOT_IN_CLUSTER)):
@@ -120,37 +114,51 @@ class ClusterArgs(StrictSettings):
         names = [model for engine in self.engines for model in engine.models]
         if len(set(names)) < len(names):
             raise ValueError("a model is served twice")
-        return self
 
 
 def read(keys: dict[str, Any]) -> ClusterArgs:
-    """Return the arguments. Raises ConfigError with one line for a wrong one."""
+    """Return the arguments; numbers may be texts. Raises ConfigError with one line for a wrong one."""
     try:
-        return ClusterArgs.model_validate(keys)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "cluster"
-        raise ConfigError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        return msgspec.convert(keys, ClusterArgs, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"cluster: {error}") from None
+
+
+def of_service(config: ServerConfig, file: Path | None, replicas: int | None) -> ClusterArgs:
+    """Return the arguments of a YAML file under the options of `lacuna serve`, and over the settings beside them.
+
+    Raises ConfigError.
+    """
+    keys = _in_file(file) if file is not None else {}
+    read({"reachable": False} | keys)
+    usual = msgspec.to_builtins(ServerConfig())
+    changed = {name: value for name, value in msgspec.to_builtins(config).items() if value != usual[name]}
+    first, *others = keys.get("engines", [{}])
+    first = {"models": [config.model]} | {name: changed[name] for name in OF_ENGINES if name in changed} | first
+    if replicas is not None:
+        first["replicas"] = replicas
+    service = {name: value for name, value in changed.items() if name not in NOT_IN_CLUSTER} | keys.get("service", {})
+    return read({"reachable": not is_loopback(config.host)} | keys | {"engines": [first, *others], "service": service})
+
+
+def _in_file(file: Path) -> dict[str, Any]:
+    with reading(file):
+        try:
+            keys = yaml.safe_load(file.read_text("utf-8"))
+        except yaml.YAMLError as error:
+            raise ValueError(error) from None
+    if not isinstance(keys, dict):
+        raise ConfigError(f"{file}: it has no keys")
+    return keys
 
 
 def service_config(args: ClusterArgs, engine: EngineArgs) -> ServerConfig:
     """Return the service's configuration of a deployment. Raises ConfigError for a wrong key."""
-    keys = args.service | {
-        "model": engine.models[0],
-        "threads": engine.threads,
-        "device": engine.device,
-        "cache_bytes": engine.cache_bytes,
-    }
+    own = {"model": engine.models[0]} | {name: getattr(engine, name) for name in OF_ENGINES}
     try:
-        return msgspec.convert(keys, ServerConfig)
+        return msgspec.convert(args.service | own, ServerConfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"service: {error}") from None
-
-
-def check(args: ClusterArgs) -> None:
-    """Raise ConfigError where others could use the cluster without a token."""
-    if args.reachable and not (args.users or args.user_header):
-        raise ConfigError("others can reach the cluster, so it needs users: a file, or an OIDC proxy's header")
 
 
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
@@ -175,11 +183,3 @@ SERVE = {
 def serve_environment() -> dict[str, str]:
     """Return the variables, with the values that this process has where it has them."""
     return {name: os.environ.get(name, value) for name, value in SERVE.items()}
-
-
-def replica_environment() -> dict[str, str]:
-    """Return the variables of a replica.
-
-    Whether there is HAProxy is the cluster's choice: a replica does as the process does that deploys it.
-    """
-    return {name: value for name, value in serve_environment().items() if "HA" not in name or name in os.environ}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import pages
-from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.http.addresses import SHAPES
 
 
 @pytest.mark.parametrize("file", pages.PAGES, ids=lambda file: file.name)

@@ -1,6 +1,5 @@
 """``lacuna context``: shows the snippets of other files that the model would read, and why."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,6 @@ from lacuna_server import files
 from lacuna_server.cli import engines, options
 
 DEFAULT_BUDGET = WindowOptions().snippets  # as much as a fill reads
-MAX_BUDGET = 4096
 
 
 def context(
@@ -28,7 +26,7 @@ def context(
     at: options.AtOption,
     workspace: options.WorkspaceOption = None,
     budget: Annotated[
-        int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Limit the snippets to this many tokens in total.")
+        int, typer.Option("--budget", min=1, max=4096, help="Limit the snippets to this many tokens in total.")
     ] = DEFAULT_BUDGET,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text of FILE from stdin, such as an editor's unsaved text.")
@@ -44,44 +42,39 @@ def context(
     path = file.resolve()
     root = workspace.resolve() if workspace else find_root(path)
     if root is None:
+        root = path.parent
         chosen = beside(path, document.text, offset, language, tokenizer=PieceCounter(), budget=budget)
         why = "" if chosen else f"{file} is in no project, and names no file beside it"
-        return _tell(chosen, why, path.parent, budget, json_output=json_output)
-    if not path.is_relative_to(root):
+    elif not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
-    request = InfillRequest(
-        document.text,
-        (Region(offset, offset),),
-        ChooseSnippets(budget),
-        path=str(path),
-        language=language,
-        workspace=str(root),
-    )
-    with engines.served(model, service) as running:
-        if running is not None:
-            result = running[0].fill(request)
-            chosen, why = result.snippets, result.message
-        else:
-            chosen, why = choose(request, budget, model or DEFAULT_MODEL)
-    _tell(chosen, why, root, budget, json_output=json_output)
-
-
-def _tell(chosen: Sequence[Snippet], why: str, root: Path, budget: int, *, json_output: bool) -> None:
-    """Print the snippets in the order in which they are read, or why there are none."""
+    else:
+        request = InfillRequest(
+            document.text,
+            (Region(offset, offset),),
+            ChooseSnippets(budget),
+            path=str(path),
+            language=language,
+            workspace=str(root),
+        )
+        with engines.served(model, service) as running:
+            if running is not None:
+                result = running[0].fill(request)
+                chosen, why = result.snippets, result.message
+            else:
+                chosen, why = choose(request, budget, model or DEFAULT_MODEL)
     tokens = sum(one.tokens for one in chosen)
     if json_output:
         told = {"workspace": str(root), "budget": budget, "tokens": tokens, "snippets": chosen, "message": why}
         output.print_json(told)
-        return
-    if why:
+    elif why:
         output.say(why)
-        return
-    from lacuna_server.cli.live import printable
+    else:
+        from lacuna_server.cli.live import printable
 
-    for one in chosen:
-        about = f"{one.path}  score {one.score:.2f}, {one.tokens} tokens\n{one.reason}"
-        output.print_exact(f"{printable(about)}\n\n{printable(one.text)}\n")
-    output.print_exact(f"{tokens} of {budget} tokens, from {root}\n")
+        for one in chosen:  # in the order in which they are read
+            about = f"{one.path}  score {one.score:.2f}, {one.tokens} tokens\n{one.reason}"
+            output.print_exact(f"{printable(about)}\n\n{printable(one.text)}\n")
+        output.print_exact(f"{tokens} of {budget} tokens, from {root}\n")
 
 
 def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snippet, ...], str]:

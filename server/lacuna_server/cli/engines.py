@@ -83,5 +83,4 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_server.worker import main
 
     config = msgspec.structs.replace(layers.service(layers.read(None)), model=model)
-    setup = msgspec.convert(config, Setup, from_attributes=True)
-    return main.load_engine(setup, lambda fraction, what: report(what))
+    return main.load_engine(Setup(config), lambda fraction, what: report(what))

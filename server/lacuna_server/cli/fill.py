@@ -77,7 +77,7 @@ def complete(
     if json_output:
         output.print_json(terminal.report(request, result, file, name))
     elif result.status != "no_valid_fill":
-        terminal.print_fill(document, regions, result.fills)
+        terminal.print_fills(document, regions, result.fills)
     name_empty(document, regions, result)
     conclude(result)
 
@@ -115,9 +115,21 @@ def fill(
     decoding = DecodeOptions(
         schedule, steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax
     )
-    _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive, each=each)
+    changes = write or interactive
+    for is_wrong, why in (
+        (interactive and json_output, "--interactive asks at every gap; it cannot be combined with --json"),
+        (interactive and each, "--interactive asks at every gap; it cannot be combined with --each"),
+        (len(paths) > 1 and not (changes or json_output), "several files need --write, --json or --interactive"),
+        (
+            STDIN in paths and (len(paths) > 1 or changes),
+            "- reads stdin and writes stdout; it cannot be combined with files, --write or --interactive",
+        ),
+        (STDIN in paths and not language, "- needs --language, because stdin has no file name"),
+    ):
+        if is_wrong:
+            raise RequestError(why)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
-    if write or interactive:
+    if changes:
         files.check_writable(document.path for document in documents)
     task = FillGaps(candidates)
     pairs = [
@@ -149,23 +161,6 @@ def fill(
         raise typer.Exit(FAILED)
 
 
-def _check(
-    paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool, each: bool
-) -> None:
-    """Raises RequestError for files and options that do not fit together."""
-    if interactive and (json_output or each):
-        other = "--json" if json_output else "--each"
-        raise RequestError(f"--interactive asks at every gap; it cannot be combined with {other}")
-    if len(paths) > 1 and not (changes or json_output):
-        raise RequestError("several files need --write, --json or --interactive")
-    if STDIN in paths and (len(paths) > 1 or changes):
-        raise RequestError(
-            "- reads stdin and writes stdout; it cannot be combined with files, --write or --interactive"
-        )
-    if STDIN in paths and not language:
-        raise RequestError("- needs --language, because stdin has no file name")
-
-
 def _deliver(
     document: FileText, request: InfillRequest, result: InfillResult, *, write: bool, json_output: bool
 ) -> bool:
@@ -179,7 +174,7 @@ def _deliver(
     elif document.path == STDIN:
         output.print_exact(text)
     else:
-        terminal.print_document(document, request, result.fills)
+        terminal.print_filled(document, request.regions, result.fills, text)
     return is_done
 
 
@@ -238,7 +233,7 @@ def _decided(
 
     return terminal.decided(
         shown[index],
-        lambda text: terminal.print_fill(document, [request.regions[index]], [text]),
+        lambda text: terminal.print_fills(document, [request.regions[index]], [text]),
         lambda text: f"{index + 1}/{len(shown)} {document.path}",
         lambda text: terminal.edited(document, text),
         other,

@@ -21,13 +21,12 @@ TAB_SIZE = 4
 REPLACED = {"blue": "magenta", "bright_blue": "magenta", "bright_red": "red", "white": "default", "yellow": "green"}
 
 
-def readable(style: Style) -> Style:
-    """Returns a style whose colour can be read on black and on white."""
-    name = style.color.name if style.color else ""
-    return style + Style(color=REPLACED[name]) if name in REPLACED else style
-
-
-THEME = ANSISyntaxTheme({token: readable(style) for token, style in ANSI_LIGHT.items()})
+THEME = ANSISyntaxTheme(
+    {
+        token: style + Style(color=REPLACED.get(style.color.name) if style.color else None)
+        for token, style in ANSI_LIGHT.items()
+    }
+)
 # Escape sequences in a file must not reach the terminal: control characters are shown as symbols.
 CONTROLS = (
     {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}

@@ -1,6 +1,7 @@
 """The options that several subcommands share."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,12 @@ from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
 
-# The groups of options in the help of commands, beside the first one.
-MODEL_PANEL, CONTEXT_PANEL, LIMITS_PANEL = "Model", "What the model reads and what is checked", "Drawing and time"
-DIFFUSION_PANEL = "For open diffusion checkpoints alone"
+# Options in the groups of the help of commands, beside the first one.
+_model = partial(typer.Option, rich_help_panel="Model")
+_reading = partial(typer.Option, rich_help_panel="What the model reads and what is checked")
+_drawing = partial(typer.Option, rich_help_panel="Drawing and time")
+_diffusion = partial(typer.Option, rich_help_panel="For open diffusion checkpoints alone")
 MAX_TOKENS = 1024
-MAX_SEED = 2**63 - 1
-MAX_TEMPERATURE = 2.0
 
 
 def configured(folder: Callable[[Any], Path]) -> Callable[[typer.Context, Any], Any]:
@@ -59,8 +60,7 @@ FilesArgument = Annotated[
 AtOption = Annotated[str, typer.Option(metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")]
 ServedModelOption = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel=MODEL_PANEL,
+    _model(
         envvar=models.MODEL_VARIABLE,
         show_envvar=False,
         help=f"{MODEL_HELP[:-1]}; by default, the model of the running service, or without one {models.DEFAULT_MODEL}.",
@@ -68,21 +68,15 @@ ServedModelOption = Annotated[
 ]
 ServiceOption = Annotated[
     bool | None,
-    typer.Option(
+    _model(
         "--service/--no-service",
-        rich_help_panel=MODEL_PANEL,
         help="Start the service if it is not running, or load the model in this process; by default, use the service "
         "if it is running.",
         show_default=False,
     ),
 ]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
-StepsOption = Annotated[
-    int,
-    typer.Option(
-        rich_help_panel=DIFFUSION_PANEL, min=0, help="Run at most this many passes per block of slots; 0: no maximum."
-    ),
-]
+StepsOption = Annotated[int, _diffusion(min=0, help="Run at most this many passes per block of slots; 0: no maximum.")]
 TokensOption = Annotated[
     int, typer.Option(min=1, max=MAX_TOKENS, help="Limit the fill of each gap to this many tokens.")
 ]
@@ -90,47 +84,24 @@ CandidatesOption = Annotated[
     int, typer.Option(min=1, max=MAX_CANDIDATES, help="Find this many different fills and use the most probable one.")
 ]
 TemperatureOption = Annotated[
-    float,
-    typer.Option(
-        rich_help_panel=LIMITS_PANEL,
-        min=0,
-        max=MAX_TEMPERATURE,
-        help="Draw tokens at this temperature; 0: take the likeliest ones.",
-    ),
+    float, _drawing(min=0, max=2.0, help="Draw tokens at this temperature; 0: take the likeliest ones.")
 ]
 SeedOption = Annotated[
-    int,
-    typer.Option(
-        rich_help_panel=LIMITS_PANEL,
-        min=0,
-        max=MAX_SEED,
-        help="Draw with this random seed; needs a --temperature above 0.",
-    ),
+    int, _drawing(min=0, max=2**63 - 1, help="Draw with this random seed; needs a --temperature above 0.")
 ]
 ScheduleOption = Annotated[
     ScheduleName,
-    typer.Option(
+    _diffusion(
         metavar="RULE",
-        rich_help_panel=DIFFUSION_PANEL,
         help="Which slots a pass fills: the checkpoint's own rule (own), by the sum of their entropies (entropy), by "
         "confidence (confidence), or one at a time (single).",
     ),
 ]
 DeadlineOption = Annotated[
-    int,
-    typer.Option(
-        rich_help_panel=LIMITS_PANEL,
-        min=0,
-        help="Stop after this many milliseconds with the longest valid part; 0: no deadline.",
-    ),
+    int, _drawing(min=0, help="Stop after this many milliseconds with the longest valid part; 0: no deadline.")
 ]
 NoSyntaxOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-syntax",
-        rich_help_panel=CONTEXT_PANEL,
-        help="Do not check that the file with the fill is syntactically valid.",
-    ),
+    bool, _reading("--no-syntax", help="Do not check that the file with the fill is syntactically valid.")
 ]
 
 
@@ -143,20 +114,13 @@ def known_language(name: str) -> str:
 
 LanguageOption = Annotated[
     str,
-    typer.Option(
-        rich_help_panel=CONTEXT_PANEL,
-        callback=known_language,
-        help="Set the language of the file; by default, the file name decides.",
-    ),
+    _reading(callback=known_language, help="Set the language of the file; by default, the file name decides."),
 ]
 WorkspaceOption = Annotated[
     Path | None,
-    typer.Option(
-        rich_help_panel=CONTEXT_PANEL,
+    _reading(
         help="Read the files of this project folder as context; by default, the project that contains FILE, or without "
         "one the files beside FILE that it names.",
     ),
 ]
-NoWorkspaceOption = Annotated[
-    bool, typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than the one to fill.")
-]
+NoWorkspaceOption = Annotated[bool, _reading("--no-workspace", help="Read no file other than the one to fill.")]

@@ -36,20 +36,16 @@ def report(request: InfillRequest, result: InfillResult, file: Path, model: str)
     return {"status": result.status, "text": request.filled(result.fills)} | shown | {"file": str(file), "model": model}
 
 
-def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
+def print_fills(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
     """Prints the fills, highlighted, with the lines around them; without a terminal only the fills as plain text."""
     plain = "".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills)
-    _print(document, regions, fills, CONTEXT_LINES, plain)
+    print_filled(document, regions, fills, plain, CONTEXT_LINES)
 
 
-def print_document(document: FileText, request: InfillRequest, fills: Sequence[str]) -> None:
-    """Prints the whole filled file: highlighted on a terminal, byte for byte otherwise."""
-    _print(document, request.regions, fills, None, request.filled(fills))
-
-
-def _print(
-    document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None, plain: str
+def print_filled(
+    document: FileText, regions: Sequence[Region], fills: Sequence[str], plain: str, context: int | None = None
 ) -> None:
+    """Prints a file with its fills: on a terminal highlighted, with so many lines around them, elsewhere ``plain``."""
     console = _screen()
     if not console.is_terminal:
         print_exact(plain)

@@ -1,4 +1,1 @@
-"""The HTTP routes of the service: completions in the formats of other services, health, metrics and pages.
-
-It may import ``service``, ``worker`` and ``wire``.
-"""
+"""The HTTP routes of the service: completions in the formats of other services, health, metrics and pages."""

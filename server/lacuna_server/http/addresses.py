@@ -1,10 +1,11 @@
-"""The routes of the application, their OpenAPI 3.1 description, and what an unknown address is told."""
+"""All addresses: the shapes, the GET routes, their OpenAPI 3.1 description, and what an unknown address is told."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -15,11 +16,151 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
-from lacuna_server.http.endpoint import LlamaError, OpenAiError, OpenAiFault, endpoints, refusal
+from lacuna_server.http.endpoint import (
+    B,
+    LlamaError,
+    LlamaFault,
+    OpenAiError,
+    OpenAiFault,
+    Shape,
+    endpoints,
+    json_response,
+    refusal,
+)
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.table import PARAMETER, PLAIN, SHAPES, Health, Plain
+from lacuna_server.http.shapes import llama, mercury, openai
+from lacuna_server.http.shapes.exchange import DEFAULT_TOKENS, Exchange
 from lacuna_server.service.service import Service
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol import ServiceError, Status
+
+PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the service can fill; ``error`` repeats it where llama.cpp's clients look for it."""
+
+    status: Literal["ok", "loading model", "error"]
+    detail: str = ""
+    error: LlamaFault | None = None
+
+
+class ServedModel(msgspec.Struct, frozen=True):
+    """A model that the service offers."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "lacuna"
+
+
+class Models(msgspec.Struct, frozen=True):
+    """All models that the service offers."""
+
+    data: list[ServedModel]
+    object: Literal["list"] = "list"
+
+
+class Props(msgspec.Struct, frozen=True):
+    """What llama.cpp's clients ask about a server; ``total_slots`` requests are filled at the same time.
+
+    The settings are ``n_ctx``, the tokens that context and fill may have together, and as ``params`` the values of
+    fields that a request leaves out. The modalities are what the model reads besides text.
+    """
+
+    default_generation_settings: dict[str, int | dict[str, float]]
+    total_slots: int
+    model_path: str
+    model_alias: str
+    modalities: dict[str, bool]
+    build_info: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A GET route; ``reply`` is the struct of its body, None for plain text, and ``absent`` the status without one."""
+
+    path: str
+    summary: str
+    serve: Callable[[Service, Metrics, Request], Response]
+    reply: type[msgspec.Struct] | None = None
+    absent: Literal[404, 503] | None = None
+
+
+def health(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return status 200 once the model is loaded, otherwise 503."""
+    return _not_ready(service.status()) or json_response(Health("ok"))
+
+
+def _not_ready(status: Status) -> Response | None:
+    if status.state == "ready":
+        return None
+    detail = status.detail or f"{status.fraction:.0%} loaded"
+    name: Literal["loading model", "error"] = "error" if status.state == "failed" else "loading model"
+    return json_response(Health(name, detail, LlamaFault(503, f"{name}: {detail}", "unavailable_error")), 503)
+
+
+def props(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return what llama.cpp's server tells of itself; status 503 until the model is loaded, as there."""
+    status, model = service.status(), service.config.model
+    told = Props(
+        {"n_ctx": status.positions, "params": {"n_predict": DEFAULT_TOKENS, "temperature": 0.0, "seed": 0}},
+        service.config.max_active,
+        model_path=model,
+        model_alias=model,
+        modalities={"vision": False, "audio": False},
+        build_info=f"lacuna-code {version('lacuna-code')}",
+    )
+    return _not_ready(status) or json_response(told)
+
+
+def list_models(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return the models of the service."""
+    return json_response(Models([ServedModel(name) for name in service.model.models]))
+
+
+def show_model(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return the model of a name; status 404 where there is none."""
+    name = request.path_params["name"]
+    if name in service.model.models:
+        return json_response(ServedModel(name))
+    message = f"there is no model {name[:80]!r}; there is {', '.join(service.model.models)}"
+    return _fault(404, "model_not_found", message, param="model")
+
+
+def show_metrics(service: Service, metrics: Metrics, request: Request) -> Response:
+    """Return the metrics for Prometheus."""
+    text, content_type = metrics.text()
+    return Response(text, media_type=content_type)
+
+
+PLAIN: tuple[Plain, ...] = (
+    Plain("/health", "Whether the service can fill.", health, Health, absent=503),
+    Plain("/v1/models", "The model that is served.", list_models, Models),
+    Plain("/v1/models/{name}", "A model that is served.", show_model, ServedModel, absent=404),
+    Plain("/props", "What is served, as llama.cpp tells it.", props, Props, absent=503),
+    Plain("/metrics", "Counts and times for Prometheus.", show_metrics),
+)
+
+
+def _llama(name: str, open: Callable[[B, str], Exchange], *paths: str) -> Shape[B]:
+    replies = (llama.LlamaReply, list[llama.LlamaReply], dict[str, Any], list[dict[str, Any]])
+    return Shape(name, open, paths, "llama", replies, (llama.Content, llama.LlamaReply))
+
+
+def _chat(name: str, open: Callable[[B, str], Exchange], path: str) -> Shape[B]:
+    return Shape(name, open, [path], "openai", (openai.ChatReply,), (openai.ChatChunk,))
+
+
+SHAPES: tuple[Shape[Any], ...] = (
+    _llama("infill", llama.infill, "/infill"),
+    _llama("completion", llama.completion, "/completion", "/completions"),
+    Shape("completions", openai.completion, ["/v1/completions"], "openai", (openai.TextReply,), (openai.TextReply,)),
+    _chat("fim", openai.fim, "/v1/fim/completions"),
+    _chat("edit", mercury.edit, "/v1/edit/completions"),
+    _chat("apply", mercury.applied, "/v1/apply/completions"),
+    _chat("chat", mercury.chat, "/v1/chat/completions"),
+)
+
 
 _REF = "#/components/schemas/{name}"
 _REFUSALS = {
@@ -61,12 +202,14 @@ def document(version: str) -> dict[str, Any]:
         for path in shape.paths:
             body = {"required": True, "content": json(shape.body)}
             paths[path] = {"post": _operation(path, shape.summary, {"200": answer} | refusals, requestBody=body)}
+    absent = {404: ("There is no such model.", OpenAiError), 503: ("The model is not loaded.", Health)}
     for route in PLAIN:
-        content = {"text/plain": {"schema": {"type": "string"}}} if route.reply is None else json(route.reply)
-        contents = {"404": json(OpenAiError), "503": json(Health)}
-        responses = {
-            code: {"description": text, "content": contents.get(code, content)} for code, text in route.statuses.items()
-        }
+        text = {"text/plain": {"schema": {"type": "string"}}}
+        content = text if route.reply is None else json(route.reply)
+        responses = {"200": {"description": "As asked.", "content": content}}
+        if route.absent is not None:
+            why, kind = absent[route.absent]
+            responses[str(route.absent)] = {"description": why, "content": json(kind)}
         parameters = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
             for name in PARAMETER.findall(route.path)
@@ -186,6 +329,7 @@ async def failed(request: Request, error: Exception) -> Response:
 HANDLERS: Mapping[int | type[Exception], ExceptionHandler] = {404: unknown, 405: wrong_method, Exception: failed}
 
 
-def _fault(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    body = OpenAiError(OpenAiFault(message, "invalid_request_error", code))
-    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
+def _fault(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None, param: str | None = None
+) -> Response:
+    return json_response(OpenAiError(OpenAiFault(message, "invalid_request_error", code, param)), status, headers)

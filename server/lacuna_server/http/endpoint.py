@@ -4,13 +4,15 @@ A shape is the format of one kind of client for requests, answers and refusals.
 """
 
 import asyncio
+import inspect
 import math
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -21,13 +23,11 @@ from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import AnswerChat, Snapshot
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange, final_lines
-from lacuna_server.http.shapes.question import Asked, FieldError
+from lacuna_server.http.shapes.exchange import Answer, Asked, Body, Exchange, FieldError
 from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, decode_leniently
-from lacuna_server.worker.scheduler import Ticket
 
 Family = Literal["openai", "llama"]
 
@@ -81,13 +81,16 @@ class LlamaError(msgspec.Struct, frozen=True):
 
 def refusal_body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
     """Return the body of a refusal in the format of a family of clients."""
-    code = _STATUS.get(error.code, 503)
+    code, field = _STATUS.get(error.code, 503), error.field if isinstance(error, FieldError) else None
     openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
     if family == "llama":
         return LlamaError(LlamaFault(code, str(error), llama))
-    return OpenAiError(
-        OpenAiFault(str(error), openai, error.code, error.field if isinstance(error, FieldError) else None)
-    )
+    return OpenAiError(OpenAiFault(str(error), openai, error.code, field))
+
+
+def json_response(body: Body, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response with a body in JSON."""
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
 def refusal(error: ServiceError, family: Family = "openai") -> Response:
@@ -98,7 +101,7 @@ def refusal(error: ServiceError, family: Family = "openai") -> Response:
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
     if error.code == "too_slow":
         headers["Connection"] = "close"  # the rest of the body would be taken for the next request
-    return Response(msgspec.json.encode(refusal_body(error, family)), code, headers, media_type="application/json")
+    return json_response(refusal_body(error, family), code, headers)
 
 
 CHATS = "\0chat"  # no path
@@ -108,22 +111,31 @@ T = TypeVar("T")
 _FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape(Generic[B]):
-    """One format of requests: its paths, its body, and how it is read and answered.
+    """One format of requests: its paths, and how it is read and answered.
 
-    ``open`` makes the exchange from a decoded body and the model's name. ``replies`` are the types of whole answers,
-    ``chunks`` those of streamed events.
+    ``open`` makes the exchange from a decoded body and the model's name; its docstring is the summary of what it does.
+    ``replies`` are the types of whole answers, ``chunks`` those of streamed events.
     """
 
     name: str
-    paths: tuple[str, ...]
-    summary: str
-    body: type[B]
     open: Callable[[B, str], Exchange]
+    paths: Sequence[str]
     family: Family
     replies: tuple[Any, ...]
     chunks: tuple[Any, ...]
+
+    @cached_property
+    def body(self) -> type[B]:
+        """The type of a body."""
+        kind: type[B] = get_type_hints(self.open)["body"]
+        return kind
+
+    @property
+    def summary(self) -> str:
+        """What becomes of a request, in a sentence or two."""
+        return " ".join((inspect.getdoc(self.open) or "").split())
 
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
@@ -176,15 +188,12 @@ class _Run:
                 self._service.model.retry()
             return refusal(error, self._shape.family)
         self._ended("ok")
-        return Response(msgspec.json.encode(reply), media_type="application/json")
+        return json_response(reply)
 
     async def _answer(self, exchange: Exchange) -> Answer:
-        last: Snapshot | Answer | None = None  # only one: a step has the text of all before it
         async with aclosing(self._steps(exchange)) as steps:
-            async for step in steps:
-                last = step
-        assert isinstance(last, Answer)
-        return last
+            (answer,) = [step async for step in steps if isinstance(step, Answer)]
+        return answer
 
     async def _events(self, exchange: Exchange) -> AsyncGenerator[bytes]:
         """Yield the answer as server-sent events; a refusal is one of them, unless it is raised before the first."""
@@ -212,45 +221,36 @@ class _Run:
         if exchange.ready is not None:
             yield exchange.ready
             return
-        question, patience_until = exchange.question, math.inf
-        ticket = self._submit(exchange)
-        try:
-            async for step in ticket.events():
-                if isinstance(step, Snapshot):
-                    if patience_until == math.inf and question.patience_ms is not None:
-                        patience_until = time.monotonic() + question.patience_ms / 1e3
-                    yield step
-                    if stopped := Answer.stopped(question, step):
-                        yield stopped
-                        return
-                    if time.monotonic() >= patience_until and final_lines(step):
-                        yield Answer.so_far(question, step)
-                        return
-            yield Answer.of(question, await ticket.result())
-        except ServiceError as error:
-            if question.form is not None and str(error).startswith(("json_schema", "regex")):
-                why = str(error).removeprefix("json_schema is ")
-                raise FieldError(question.form.field, why) from None  # as the client calls it
-            raise
-        finally:
-            ticket.cancel()
-
-    def _submit(self, exchange: Exchange) -> Ticket:
-        """Submit the request and return its ticket. Raises ServiceError if refused."""
-        asked, limit = exchange.question.request, self._service.config.max_document_bytes
+        first_at, asked, limit = math.inf, exchange.request, self._service.config.max_document_bytes
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
         address = self._request.client.host if self._request.client else ""
-        return self._service.model.submit(
+        ticket = self._service.model.submit(
             Submission(
                 asked,
                 session=f"http {self._trusted} {address} {self._request.headers.get('user-agent', '')[:80]}",
                 # A chat has a context of its own, and suggestions need not wait for its end.
                 document=CHATS if isinstance(asked.task, AnswerChat) else asked.path,
-                snapshots=exchange.stream or exchange.question.ends_early,
+                snapshots=exchange.needs_steps,
                 preferred=self._trusted,
             )
         )
+        try:
+            async for step in ticket.events():
+                if isinstance(step, Snapshot):
+                    first_at = min(first_at, time.monotonic())
+                    yield step
+                    if (early := exchange.early(step, (time.monotonic() - first_at) * 1e3)) is not None:
+                        yield early
+                        return
+            yield exchange.answer(await ticket.result())
+        except ServiceError as error:
+            if exchange.form is not None and str(error).startswith(("json_schema", "regex")):
+                why = str(error).removeprefix("json_schema is ")
+                raise FieldError(exchange.form.field, why) from None  # as the client calls it
+            raise
+        finally:
+            ticket.cancel()
 
     def _ended(self, outcome: str) -> None:
         self._metrics.answered(self._shape.name, outcome, time.monotonic() - self._began)

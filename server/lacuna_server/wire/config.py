@@ -3,7 +3,8 @@
 import ipaddress
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -24,7 +25,6 @@ def meaning(description: str) -> Meta:
     return Meta(description=description)
 
 
-Port = Annotated[int, Meta(ge=0, le=65535)]
 # The service has these four, too.
 ModelKey = Annotated[
     str,
@@ -43,7 +43,7 @@ DeviceKey = Annotated[
     ),
 ]
 PortKey = Annotated[
-    Port | None,
+    Annotated[int, Meta(ge=0, le=65535)] | None,
     meaning(f"port of the service; 0: any free port; unset: {DEFAULT_PORT}, or a free one if it is taken"),
 ]
 
@@ -208,25 +208,37 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     log_code: Annotated[bool, meaning("allow code from documents in the log's tracebacks")] = False
     log_file: Annotated[str, meaning("file of the log, which is rotated when it is long; empty: stderr")] = ""
 
+    @property
+    def of_engine(self) -> dict[str, Any]:
+        """What ``Engine.load`` is told beside the model."""
+        names = ("threads", "device", "draft_model", "backend", "libllama", "window", "keys_and_values", "cache_bytes")
+        return {name: getattr(self, name) for name in names}
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Raise ConfigError with one line where a file cannot be read, or says nothing that can be understood."""
     try:
-        return tomllib.loads(file.read_text("utf-8-sig"))
+        yield
     except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
-        raise ConfigError(f"{file}: {error}") from None
+        raise ConfigError(f"{file}: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise ConfigError(f"{file}: it is nested too deeply") from None
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
 
 
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
+    with reading(file):
+        tables = tomllib.loads(file.read_text("utf-8-sig"))
+    return tables
+
+
 def check_private(file: Path) -> None:
     """Raise ConfigError where its group or others can read a file or write to it, or where there is none."""
-    try:
+    with reading(file):
         mode = file.stat().st_mode
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}") from None
     if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
         raise ConfigError(f"{file}: others can read it or write to it; run: chmod go-rwx {file}")
 
@@ -237,12 +249,8 @@ def token_in(file: Path) -> str:
     Raises ConfigError where they can, and where the token is not printable ASCII.
     """
     check_private(file)
-    try:
-        found = file.read_text("utf-8-sig").strip()
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        found = ""
+    with reading(file):
+        found = file.read_text("utf-8-sig", errors="replace").strip()
     if not found or not found.isascii() or not found.isprintable():
         raise ConfigError(f"{file}: the token must be one line of printable ASCII")
     return found

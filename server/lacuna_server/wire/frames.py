@@ -10,6 +10,7 @@ from typing import BinaryIO
 import msgspec
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ErrorCode
 
 LENGTH = struct.Struct(">I")
@@ -27,19 +28,9 @@ class Frame(msgspec.Struct, frozen=True, tag=True):
 
 
 class Setup(Frame, frozen=True):
-    """The first frame: the factory of the engine (``module:function``) and its settings."""
+    """The first frame: the settings of the service, without its token."""
 
-    engine: str
-    model: str
-    threads: int
-    device: str
-    draft_model: str
-    cache_bytes: int
-    log_code: bool
-    backend: str = "auto"
-    libllama: str = ""
-    window: int = 0
-    keys_and_values: str = "auto"
+    config: ServerConfig
 
 
 class Submission(msgspec.Struct, frozen=True):

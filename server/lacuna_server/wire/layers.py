@@ -57,22 +57,24 @@ def project_file(folder: Path) -> Path | None:
     root = find_root(folder / FILE_NAME) or folder
     for above in (folder, *folder.parents):
         for name in (FILE_NAME, PROJECT_TABLE_FILE):
-            if (file := above / name) != user_file() and os.path.isfile(file) and _has_settings(file):
+            if (
+                (file := above / name) != user_file()
+                and os.path.isfile(file)
+                and (name == FILE_NAME or _table(file) is not None)
+            ):
                 return file
         if above == root:
             return None
     return None
 
 
-def _has_settings(file: Path) -> bool:
-    """Whether a file is our own, or has a table of ours; one that cannot be parsed is not ours to complain about."""
-    if file.name == FILE_NAME:
-        return True
+def _table(file: Path) -> Any:
+    """The table of ours in a file; None without one, or where it cannot be parsed, of which we need not complain."""
     try:
         tool = read_toml(file).get("tool")
     except ConfigError:
-        return False
-    return isinstance(tool, dict) and "lacuna" in tool
+        return None
+    return tool.get("lacuna") if isinstance(tool, dict) else None
 
 
 def read(folder: Path | None, *, user: Path | None = None) -> list[SettingsLayer]:
@@ -92,12 +94,11 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[SettingsLayer
 
 
 def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLayer:
+    given = _table(file) if file.name == PROJECT_TABLE_FILE else None
     try:
-        given = read_toml(file)
+        given = read_toml(file) if given is None else given
     except ConfigError as error:
         return SettingsLayer(str(file), problems=(str(error),))
-    if file.name == PROJECT_TABLE_FILE and _has_settings(file):
-        given = given["tool"]["lacuna"]
     return checked(str(file), given, lambda name, value: allowed(file, name, value))
 
 

@@ -288,7 +288,7 @@ def encode(message: ClientMessage | ServerMessage, subprotocol: str) -> str | by
 
 def decode_client(frame: str | bytes) -> ClientMessage:
     """Decode a client's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
-    return _decode(frame, _CLIENT_JSON, _CLIENT_MSGPACK)
+    return _decode(frame, *_CLIENT)
 
 
 class Addressed(msgspec.Struct, frozen=True):
@@ -310,16 +310,14 @@ def addressed(frame: str | bytes) -> Addressed:
 
 def decode_server(frame: str | bytes) -> ServerMessage:
     """Decode a server's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
-    return _decode(frame, _SERVER_JSON, _SERVER_MSGPACK)
+    return _decode(frame, *_SERVER)
 
 
 M = TypeVar("M")
 
-_CLIENT_JSON: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
-_CLIENT_MSGPACK: msgspec.msgpack.Decoder[ClientMessage] = msgspec.msgpack.Decoder(ClientMessage)
+_CLIENT = msgspec.json.Decoder[ClientMessage](ClientMessage), msgspec.msgpack.Decoder[ClientMessage](ClientMessage)
+_SERVER = msgspec.json.Decoder[ServerMessage](ServerMessage), msgspec.msgpack.Decoder[ServerMessage](ServerMessage)
 _ADDRESSED: msgspec.msgpack.Decoder[Addressed] = msgspec.msgpack.Decoder(Addressed)
-_SERVER_JSON: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
-_SERVER_MSGPACK: msgspec.msgpack.Decoder[ServerMessage] = msgspec.msgpack.Decoder(ServerMessage)
 
 
 def _encoded(value: Any, subprotocol: str) -> str | bytes:

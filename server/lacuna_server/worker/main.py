@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
-
 from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillResult
 from lacuna_model.hub import machine
@@ -36,10 +34,8 @@ def load_engine(setup: Setup, report: Callable[[float, str], None]) -> "Engine":
     report(0.0, "loading torch")
     from lacuna_model.engine import Engine
 
-    report(0.4, f"loading {setup.model}")
-    settings = msgspec.structs.asdict(setup)
-    del settings["engine"], settings["log_code"]
-    return Engine.load(settings.pop("model"), **settings)
+    report(0.4, f"loading {setup.config.model}")
+    return Engine.load(setup.config.model, **setup.config.of_engine)
 
 
 @dataclass(slots=True)
@@ -194,7 +190,7 @@ def _serve() -> None:
     setup = frames.TO_WORKER.decode(first)
     assert isinstance(setup, Setup)
     try:
-        factory = pkgutil.resolve_name(setup.engine)
+        factory = pkgutil.resolve_name(setup.config.engine)
         engine = factory(setup, lambda fraction, detail: send(frames.Loading(fraction, detail)))
     except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
         if machine.ran_out(error):
@@ -204,8 +200,9 @@ def _serve() -> None:
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(frames.Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
-    Worker(engine, inbox, send, log_code=setup.log_code).run()
+    config = setup.config
+    send(frames.Ready(config.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
+    Worker(engine, inbox, send, log_code=config.log_code).run()
 
 
 def _pump(stream: BinaryIO, inbox: "queue.SimpleQueue[bytes | None]") -> None:

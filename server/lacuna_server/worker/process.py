@@ -157,7 +157,7 @@ class OwnModel(Scheduler):
         assert process.stdout is not None
         last: Ready | Failed | None = None
         try:
-            self.send(msgspec.convert(self._config, Setup, from_attributes=True))
+            self.send(Setup(msgspec.structs.replace(self._config, token="")))
             while True:
                 async with asyncio.timeout(self._config.load_timeout_s or None if last is None else None):
                     body = await frames.receive(process.stdout)

@@ -25,7 +25,7 @@ class NoFleet:
     """No replica answers."""
 
 
-def metric_names() -> set[str]:
+async def metric_names() -> set[str]:
     """The names of all metrics that an ingress shows once something has happened."""
     ingress = Ingress("i", ServerConfig(), NoFleet(), ("m",))  # type: ignore[arg-type]
     ingress.service.model.learn([EngineFigures("r", {"m": Status("m", "ready")})])  # type: ignore[attr-defined]
@@ -33,7 +33,7 @@ def metric_names() -> set[str]:
     ingress._usage._refused.labels("alice").inc()
     for observer in ingress.service.model.observers:
         observer(Finished("ok", 0.1, 0.1, 1, FillStats()))
-    families = text_string_to_metric_families(merged([("i", ingress.metrics())]).decode())
+    families = text_string_to_metric_families(merged([await ingress.metrics()]).decode())
     return {sample.name for family in families for sample in family.samples}
 
 
@@ -42,7 +42,7 @@ async def test_every_expression_of_the_dashboard_names_metrics_that_there_are() 
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     named = set(re.findall(r"lacuna_\w+", " ".join(expressions)))
     assert len(named) > 10
-    assert named <= metric_names()
+    assert named <= await metric_names()
 
 
 def test_the_examples_have_keys_that_there_are() -> None:
@@ -51,11 +51,11 @@ def test_the_examples_have_keys_that_there_are() -> None:
     for text in (manifest["spec"]["serveConfigV2"], (SERVER / "examples/serve.yaml").read_text()):
         config = ServeDeploySchema.model_validate(yaml.safe_load(text))
         (application,) = config.applications
-        settings.check(settings.read(application.args))
+        settings.read(application.args)
 
 
 def test_the_page_names_every_key() -> None:
     page = (SERVER / "CLUSTER.md").read_text()
     for kind in (ClusterArgs, EngineArgs, Scaling):
-        for key in kind.model_fields:
+        for key in kind.__struct_fields__:
             assert re.search(rf"`([\w.]*\.)?{key}`", page), key

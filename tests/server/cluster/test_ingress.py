@@ -53,13 +53,13 @@ class Fleet:
         return [EngineFigures(name, {"small": status}) for name in ("r1", "r2")]
 
     async def ingresses(self) -> list[IngressFigures]:
-        return [*self.others, *([self.itself.figures()] if self.itself is not None else [])]
+        return [*self.others, *([await self.itself.figures()] if self.itself is not None else [])]
 
     async def metrics(self) -> list[tuple[str, bytes]]:
         if not self.answers:
             raise ConnectionError("no replica answers")
         assert self.itself is not None
-        return [("i1", self.itself.metrics()), ("i2", self.itself.metrics())]
+        return [own := await self.itself.metrics(), ("i2", own[1])]
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ async def serving(
     fleet = Fleet()
     ingress = Ingress("i1", ServerConfig(model="small", **config), fleet, ("small", "large"), **proxy)
     fleet.itself = ingress
-    ingress.set_people(people or {})
+    ingress.reconfigure(people or {})
     ingress.start()
     server = uvicorn.Server(uvicorn.Config(ingress.application(), port=0, lifespan="off", log_level="error"))
     async with listening(server) as port:

@@ -21,7 +21,7 @@ def test_there_are_as_many_replicas_as_the_requests_need_within_the_bounds(
 
 def test_a_cluster_that_others_can_reach_needs_users() -> None:
     with pytest.raises(ConfigError, match="needs users"):
-        settings.check(settings.read({}))
-    settings.check(settings.read({"reachable": False}))
-    settings.check(settings.read({"users": "users.toml"}))
-    settings.check(settings.read({"user_header": "X-User", "proxy_token": "sha256:" + "0" * 64}))
+        settings.read({})
+    settings.read({"reachable": False})
+    settings.read({"users": "users.toml", "ingresses": "3"})  # `serve run` sends texts
+    settings.read({"user_header": "X-User", "proxy_token": "sha256:" + "0" * 64})

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from lacuna_server.http import addresses
-from lacuna_server.http.shapes.table import PLAIN, SHAPES
+from lacuna_server.http.addresses import PLAIN, SHAPES
 
 from .scripted import Script, application, serving
 

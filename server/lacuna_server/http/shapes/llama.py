@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.params import FillStats, Snippet
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange
-from lacuna_server.http.shapes.question import Asked, Prompt, PromptText, Question, only
+from lacuna_server.http.shapes.exchange import Answer, Asked, Body, Exchange, Prompt, PromptText, Style, only
 from lacuna_server.http.shapes.sentinels import parse
 
 
@@ -79,40 +78,15 @@ class LlamaReply(Content, frozen=True, kw_only=True):
     timings: Timings
 
 
-class LlamaStyle:
-    """Answers as llama.cpp's server has them; it sends no ``[DONE]``."""
+def llama_style(body: _Sampling, model: str) -> Style:
+    """Return how llama.cpp's server tells answers; it sends no ``[DONE]``."""
 
-    end = b""
-
-    def __init__(self, body: Infill | Completion, model: str, question: Question) -> None:
-        self._model = model
-        self._fields = body.response_fields
-        self._many = question.request.candidates > 1
-
-    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
-        """Return one object, or a list of objects where the request asked for several fills."""
-        found: list[Any] = [self._reply(text, answer, index) for index, text in enumerate(texts)]
-        if self._fields:
-            found = [select(one, self._fields) for one in found]
-        return found if self._many else found[0]
-
-    def piece(self, text: str, share: float | None) -> Body:
-        """Return a piece of the first fill."""
-        return Content(content=text, stop=False)
-
-    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
-        """Yield each text, then its counts and timings."""
-        for index, text in enumerate(texts):
-            if text:
-                yield Content(content=text, index=index, stop=False)
-            yield self._reply("", answer, index)
-
-    def _reply(self, text: str, answer: Answer, index: int) -> LlamaReply:
+    def reply(text: str, answer: Answer, index: int) -> LlamaReply:
         stats, word = answer.stats, answer.words[index] if answer.words else ""
         return LlamaReply(
             content=text,
             index=index,
-            model=self._model,
+            model=model,
             stop_type="word" if word else "limit" if answer.finish == "length" else "eos",
             stopping_word=word,
             tokens_predicted=stats.tokens,
@@ -121,19 +95,37 @@ class LlamaStyle:
             timings=Timings.of(stats),
         )
 
+    def whole(texts: Sequence[str], answer: Answer) -> Body:
+        found: list[Any] = [reply(text, answer, index) for index, text in enumerate(texts)]
+        if body.response_fields:
+            found = [select(one, body.response_fields) for one in found]
+        return found if body.candidates > 1 else found[0]
+
+    def piece(text: str, share: float | None) -> Body:
+        return Content(content=text, stop=False)
+
+    def last(texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
+        for index, text in enumerate(texts):
+            if text:
+                yield Content(content=text, index=index, stop=False)
+            yield reply("", answer, index)  # with its counts and timings
+
+    return Style(whole, piece, last)
+
 
 def infill(body: Infill, model: str) -> Exchange:
-    """Return the exchange of a request to ``/infill``."""
+    """Fill a gap, as llama.cpp does.
+
+    With `response_fields` the answer has those fields alone, with `n_cmpl` it is a list.
+    """
     snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
     before = body.input_prefix + only(body.prompt)
-    question = body.question(Prompt(before, body.input_suffix, snippets=snippets))
-    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
+    return body.exchange(Prompt(before, body.input_suffix, snippets=snippets), llama_style(body, model))
 
 
 def completion(body: Completion, model: str) -> Exchange:
-    """Return the exchange of a request to ``/completion``."""
-    question = body.question(parse(only(body.prompt)))
-    return Exchange(question, LlamaStyle(body, model, question), bool(body.stream))
+    """Go on with a prompt, or fill the gap between its FIM sentinels, as llama.cpp does."""
+    return body.exchange(parse(only(body.prompt)), llama_style(body, model))
 
 
 def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:

@@ -5,18 +5,17 @@ between markers replaces the lines of the original from the first line that both
 follow the last shared line, the run also replaces the indented block after it.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lacuna_model.core.params import ChatMessage, Snippet
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END, indentation, newline_of
 from lacuna_server.http.shapes import sentinels
-from lacuna_server.http.shapes.answer import Answer, Exchange
-from lacuna_server.http.shapes.openai import ChatStyle, Message
-from lacuna_server.http.shapes.question import Asked, FieldError, Prompt, Question
+from lacuna_server.http.shapes.exchange import Answer, Asked, Exchange, FieldError, Prompt
+from lacuna_server.http.shapes.openai import Message, chat_style
 from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
@@ -56,60 +55,41 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
         return self.messages[-1].text
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A region of a file with the cursor in it, at which the fill goes; ``head`` and ``tail`` are around it."""
-
-    prompt: Prompt
-    head: str
-    tail: str
-
-    @classmethod
-    def parse(cls, message: str) -> "Edit":
-        """Read the edit that a message asks for. Raises FieldError ``bad_request`` where a tag is missing."""
-        path, file = _with_path(_tagged(message, "current_file_content"), _FILE_PATH)
-        span = next(_spans(file, "code_to_edit"), None)
-        if span is None:
-            raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
-        # The newlines after the opening tag, before the closing tag and after it belong to the tags.
-        region = span[1].removeprefix("\n")
-        head, cursor, tail = region.partition(CURSOR)
-        if not cursor:
-            raise FieldError("messages", f"the code to edit lacks {CURSOR}")
-        before, after = file[: span.start()] + head, tail + file[span.end() :].removeprefix("\n")
-        snippets = tuple(
-            Snippet(*_with_path(found[1].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
-            for found in _spans(message, "recently_viewed_code_snippet")
-        )
-        return cls(Prompt(before, after, path, snippets), head, tail.removesuffix("\n"))
-
-    def show(self, fill: str) -> str:
-        """Return the region with the fill at the cursor, in Mercury's fence; the text ``None`` for an empty fill."""
-        return f"```\n{self.head}{fill}{self.tail}\n```" if fill else NO_EDIT
-
-
 def edit(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/edit/completions``."""
-    asked = Edit.parse(body.text)
+    """Write at the cursor of the code to edit, as Mercury does; the answer is that code, fenced, or `None`."""
+    path, file = _with_path(_tagged(body.text, "current_file_content"), _FILE_PATH)
+    span = next(_spans(file, "code_to_edit"), None)
+    if span is None:
+        raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
+    # The newlines after the opening tag, before the closing tag and after it belong to the tags.
+    head, cursor, tail = span[1].removeprefix("\n").partition(CURSOR)
+    if not cursor:
+        raise FieldError("messages", f"the code to edit lacks {CURSOR}")
     body.no_form("the answer is the code to edit")
-    return _exchange(body, model, body.question(asked.prompt), show=asked.show)
+    before, after = file[: span.start()] + head, tail + file[span.end() :].removeprefix("\n")
+    snippets = tuple(
+        Snippet(*_with_path(found[1].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
+        for found in _spans(body.text, "recently_viewed_code_snippet")
+    )
+    begin, end = f"```\n{head}", tail.removesuffix("\n") + "\n```"
+    prompt = Prompt(before, after, path, snippets)
+    return _exchange(body, model, prompt, show=lambda fill: f"{begin}{fill}{end}" if fill else NO_EDIT)
 
 
 def applied(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/apply/completions``, which needs no model."""
+    """Merge an update into the original code, as Mercury does."""
     body.no_form("the answer is the merged code")
     if not is_update(body.text):
         raise FieldError("messages", "the last one lacks <|original_code|> or <|update_snippet|>")
     original, update = (_tagged(body.text, tag).removesuffix("\n") for tag in ("original_code", "update_snippet"))
-    return _exchange(body, model, body.question(Prompt("")), ready=Answer((merge(original, update),)))
+    return _exchange(body, model, Prompt(""), ready=Answer((merge(original, update),)))
 
 
 def chat(body: ChatRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/chat/completions``.
+    """Answer a chat with the model's own chat template.
 
-    The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
-    whole chat by its own chat template. Raises FieldError for a role that the template does not have, and where the
-    user has said nothing.
+    A next edit, an update to apply or a prompt with FIM sentinels as the last message is answered as the other
+    endpoints do.
     """
     text = body.text
     if is_update(text):
@@ -117,17 +97,17 @@ def chat(body: ChatRequest, model: str) -> Exchange:
     if any(f"<|{tag}|>" in text and f"<|/{tag}|>" in text for tag in EDIT_TAGS):
         return edit(body, model)
     if sentinels.is_prompt(text):  # a question about such marks is one, too
-        return _exchange(body, model, body.question(sentinels.parse(text)))
+        return _exchange(body, model, sentinels.parse(text))
     if wrong := next((one.role for one in body.messages if one.role not in ROLES), None):
         raise FieldError("messages", f"the role {wrong[:40]!r} is none of {', '.join(ROLES)}")
     if not text.strip():
         raise FieldError("messages", "the last one is empty")
     messages = tuple(ChatMessage(ROLES[one.role], one.text) for one in body.messages)
-    return _exchange(body, model, body.question(Prompt(""), messages))
+    return _exchange(body, model, Prompt(""), chat=messages)
 
 
-def _exchange(body: ChatRequest, model: str, question: Question, **more: Any) -> Exchange:
-    return Exchange(question, ChatStyle(model), bool(body.stream), bool(body.diffusing), **more)
+def _exchange(body: ChatRequest, model: str, prompt: Prompt, **more: Any) -> Exchange:
+    return body.exchange(prompt, chat_style(model), diffusing=bool(body.diffusing), **more)
 
 
 def is_update(message: str) -> bool:
@@ -162,42 +142,42 @@ def merge(original: str, update: str) -> str:
     New lines end as the first one of the original does. Raises ServiceError ``bad_request`` where a part of the update
     has no line in common with the original, and ``too_large`` where one of them has more than ``MAX_LINES`` lines.
     """
-    old, runs, newline = LINE_END.split(original), _runs(LINE_END.split(update)), newline_of(original)
-    if len(runs) == 1:
+    old, lines, newline = LINE_END.split(original), LINE_END.split(update), newline_of(original)
+    if not any(map(_is_marker, lines)):
         return LINE_END.sub(newline, update) if len(old) > 1 else update
-    if len(old) > MAX_LINES or sum(map(len, runs)) > MAX_LINES:
+    if max(len(old), len(lines)) > MAX_LINES:
         raise ServiceError("too_large", f"an update is merged into {MAX_LINES} lines at most")
     ended = [line + end for line, end in zip(old, [*LINE_END.findall(original), ""], strict=True)]
     merged: list[str] = []
     at = 0
-    for run in filter(None, map(_without_blank_edges, runs)):
-        start, end = _place(old, run, at)
-        merged += [*ended[at:start], newline.join(run), newline if end < len(old) else ""]
-        at = end
+    for run in (list(run) for is_marker, run in itertools.groupby(lines, _is_marker) if not is_marker):
+        if written := [index for index, line in enumerate(run) if line.strip()]:
+            kept = run[written[0] : written[-1] + 1]  # the original has blank lines of its own beside the markers
+            start, end = _place(old, kept, at)
+            merged += [*ended[at:start], newline.join(kept), newline if end < len(old) else ""]
+            at = end
     return "".join([*merged, *ended[at:]])
 
 
-def _runs(lines: Sequence[str]) -> list[list[str]]:
-    """Return the runs of lines between the markers."""
-    runs: list[list[str]] = [[]]
-    for line in lines:
-        if _MARKER.match(line.strip()):
-            runs.append([])
-        else:
-            runs[-1].append(line)
-    return runs
-
-
-def _without_blank_edges(run: Sequence[str]) -> Sequence[str]:
-    """Return a run without the blank lines next to its markers, because the original has its own."""
-    lines = [index for index, line in enumerate(run) if line.strip()]
-    return run[lines[0] : lines[-1] + 1] if lines else ()
+def _is_marker(line: str) -> bool:
+    return _MARKER.match(line.strip()) is not None
 
 
 def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
-    """Return the range of lines of the original, from line ``at`` on, that the run replaces."""
+    """Return the range of lines of the original, from line ``at`` on, that the run replaces.
+
+    Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
+    first fixed point and after the last one. So the work is linear in the length of the texts.
+    """
     theirs, ours = [line.rstrip() for line in old[at:]], [line.rstrip() for line in run]
-    found = _shared(theirs, ours)
+    found = diff.in_order([pair for pair in diff.once(theirs, ours) if theirs[pair[0]]])
+    if found:
+        (first, ours_first), (last, ours_last) = found[0], found[-1]
+        begin, ours_begin = max(first - NEAR, 0), max(ours_first - NEAR, 0)
+        front = _compared(theirs[begin:first], ours[ours_begin:ours_first], begin, ours_begin)
+        found = [*front, *found, *_compared(theirs[last + 1 :], ours[ours_last + 1 :], last + 1, ours_last + 1)]
+    else:
+        found = _compared(theirs, ours, 0, 0)
     if not found:
         raise ServiceError("bad_request", f"the original has no line of the part that begins {run[0].strip()!r}")
     (first, _), (last, known) = found[0], found[-1]
@@ -205,30 +185,9 @@ def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
     return at + first, (_block_end(old, end) if known + 1 < len(run) else end)
 
 
-def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the lines that both texts share, in the order of both, as pairs of line numbers (theirs, ours).
-
-    Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
-    first fixed point and after the last one. So the work is linear in the length of the texts.
-    """
-    alone = [pair for pair in diff.once(ours, theirs) if ours[pair[0]]]
-    fixed = [(place, index) for index, place in diff.in_order(alone)]
-    if not fixed:
-        return _compared(theirs, ours, 0, 0)
-    (first, ours_first), (last, ours_last) = fixed[0], fixed[-1]
-    begin, ours_begin = max(first - NEAR, 0), max(ours_first - NEAR, 0)
-    front = _compared(theirs[begin:first], ours[ours_begin:ours_first], begin, ours_begin)
-    return [*front, *fixed, *_compared(theirs[last + 1 :], ours[ours_last + 1 :], last + 1, ours_last + 1)]
-
-
 def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int) -> list[tuple[int, int]]:
-    """Return the shared lines among the first ``NEAR`` of both; blank lines count only next to others."""
-    return [
-        (at + hunk.start + offset, ours_at + hunk.new_start + offset)
-        for kind, hunk in diff.blocks(theirs[:NEAR], ours[:NEAR])
-        if kind == "equal" and any(ours[hunk.new_start : hunk.new_end])
-        for offset in range(hunk.end - hunk.start)
-    ]
+    """Return the lines that are shared among the first ``NEAR`` of both, but for blank ones: their numbers in both."""
+    return [(at + one, ours_at + other) for one, other in diff.pairs(theirs[:NEAR], ours[:NEAR]) if theirs[one]]
 
 
 def _block_end(old: Sequence[str], end: int) -> int:

@@ -12,11 +12,20 @@ from typing import Any, Literal
 import msgspec
 
 from lacuna_server.http.shapes import windows
-from lacuna_server.http.shapes.answer import Answer, Body, Exchange, Finish
-from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Asked, FieldError, Prompt, PromptText, Question, only
+from lacuna_server.http.shapes.exchange import (
+    DEFAULT_TOKENS,
+    Answer,
+    Asked,
+    Body,
+    Exchange,
+    FieldError,
+    Finish,
+    Prompt,
+    PromptText,
+    Style,
+    only,
+)
 from lacuna_server.http.shapes.sentinels import parse
-
-DONE = b"data: [DONE]\n\n"
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +34,6 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     created: int
     model: str
-
-
-def stamp(kind: str, model: str) -> dict[str, Any]:
-    """Return the fields of a stamp with a new id, which begins with ``kind``."""
-    return {"id": f"{kind}-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -58,9 +62,9 @@ class GapRequest(Asked, frozen=True, kw_only=True):
     prompt: PromptText
     suffix: str | None = None
 
-    def gap(self) -> Question:
-        """Return the question. Raises FieldError for a field that cannot be served."""
-        return self.question(parse(only(self.prompt), self.suffix))
+    def gap(self) -> Prompt:
+        """Return the text around the gap. Raises FieldError where there are several prompts."""
+        return parse(only(self.prompt), self.suffix)
 
 
 class TextRequest(GapRequest, frozen=True, kw_only=True):
@@ -86,53 +90,54 @@ class TextReply(Stamp, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class TextStyle:
-    """Answers as text completions."""
+DONE = b"data: [DONE]\n\n"
 
-    end = DONE
 
-    def __init__(self, body: TextRequest, model: str) -> None:
-        self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        self._stamp = stamp("cmpl", model)
+def _stamp(kind: str, model: str) -> dict[str, Any]:
+    return {"id": f"{kind}-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
 
-    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
-        """Return all fills, best first."""
+
+def text_style(body: TextRequest, model: str) -> Style:
+    """Return how answers are told as text completions."""
+    stamp = _stamp("cmpl", model)
+
+    def reply(choices: list[TextChoice], usage: Usage | None = None) -> TextReply:
+        return TextReply(**stamp, choices=choices, usage=usage)
+
+    def whole(texts: Sequence[str], answer: Answer) -> Body:
         choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(texts)]
-        return self._reply(choices, Usage.of(answer))
+        return reply(choices, Usage.of(answer))
 
-    def piece(self, text: str, share: float | None) -> Body:
-        """Return a piece of the first fill."""
-        return self._reply([TextChoice(0, text)])
+    def piece(text: str, share: float | None) -> Body:
+        return reply([TextChoice(0, text)])
 
-    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
-        """Yield the fills, and, if asked for, the usage."""
+    def last(texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
         for index, text in enumerate(texts):
-            yield self._reply([TextChoice(index, text, answer.finish)])
-        if self._with_usage:
-            yield self._reply([], Usage.of(answer))
+            yield reply([TextChoice(index, text, answer.finish)])
+        if body.stream_options and body.stream_options.include_usage:
+            yield reply([], Usage.of(answer))
 
-    def _reply(self, choices: list[TextChoice], usage: Usage | None = None) -> TextReply:
-        return TextReply(**self._stamp, choices=choices, usage=usage)
+    return Style(whole, piece, last, DONE)
 
 
 def completion(body: TextRequest, model: str) -> Exchange:
-    """Return the exchange of a text completion, or of a window that the prompt of a next-edit model asks to write anew.
+    """Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does.
 
-    A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
-    string cuts that.
+    A prompt in the format of Sweep's or Zed's next-edit models gets its window as it would become.
     """
-    style, stream = TextStyle(body, model), bool(body.stream)
+    # A window has what follows from the last changes; where nothing does, the model writes at the cursor, and no stop
+    # string cuts that.
+    style = text_style(body, model)
     window = windows.parse(only(body.prompt)) if body.suffix is None else None
     if window is None:
-        return Exchange(body.gap(), style, stream)
+        return body.exchange(body.gap(), style)
     body.no_form("the answer is a window of the file")
     tokens = min(body.limit() or DEFAULT_TOKENS, DEFAULT_TOKENS)
     asked = msgspec.structs.replace(body, stop=None, n=None, n_cmpl=None, max_completion_tokens=tokens)
     before, after = window.before + window.current[: window.cursor], window.current[window.cursor :] + window.after
-    question = asked.question(Prompt(before, after, window.path, window.snippets))
-    new = window.followed()
+    prompt, new = Prompt(before, after, window.path, window.snippets), window.followed()
     ready = None if new == window.current else Answer((window.show(new),))
-    return Exchange(question, style, stream, show=lambda fill: window.show(window.filled(fill)), ready=ready)
+    return asked.exchange(prompt, style, show=lambda fill: window.show(window.filled(fill)), ready=ready)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -207,36 +212,31 @@ class ChatChunk(Stamp, frozen=True, kw_only=True, omit_defaults=True):
     diffusion_meta: DiffusionMeta | None = None
 
 
-class ChatStyle:
-    """Answers as chat messages."""
+def chat_style(model: str) -> Style:
+    """Return how answers are told as chat messages."""
+    stamp = _stamp("chatcmpl", model)
 
-    end = DONE
-
-    def __init__(self, model: str) -> None:
-        self._stamp = stamp("chatcmpl", model)
-
-    def whole(self, texts: Sequence[str], answer: Answer) -> Body:
-        """Return all fills, best first."""
+    def whole(texts: Sequence[str], answer: Answer) -> Body:
         choices = [
             ChatChoice(index=index, message=AssistantText(text), text=text, finish_reason=answer.finish)
             for index, text in enumerate(texts)
         ]
-        return ChatReply(**self._stamp, choices=choices, usage=Usage.of(answer))
+        return ChatReply(**stamp, choices=choices, usage=Usage.of(answer))
 
-    def piece(self, text: str, share: float | None, answer: Answer | None = None, index: int = 0) -> Body:
-        """Return a piece of a fill; with its ``answer``, the last one."""
+    def piece(text: str, share: float | None, answer: Answer | None = None, index: int = 0) -> Body:
         finish = answer.finish if answer else None
         return ChatChunk(
-            **self._stamp,
+            **stamp,
             object="chat.completion.chunk",
             choices=[ChunkChoice(index=index, delta=AssistantText(text), text=text, finish_reason=finish)],
             usage=Usage.of(answer) if answer and not index else None,
             diffusion_meta=None if share is None else DiffusionMeta(share),
         )
 
-    def last(self, texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
-        """Yield the fills, and why they ended."""
-        return (self.piece(text, share, answer, index) for index, text in enumerate(texts))
+    def last(texts: Sequence[str], answer: Answer, share: float | None) -> Iterator[Body]:
+        return (piece(text, share, answer, index) for index, text in enumerate(texts))
+
+    return Style(whole, piece, last, DONE)
 
 
 class FimRequest(GapRequest, frozen=True, kw_only=True):
@@ -246,5 +246,5 @@ class FimRequest(GapRequest, frozen=True, kw_only=True):
 
 
 def fim(body: FimRequest, model: str) -> Exchange:
-    """Return the exchange of a request to ``/v1/fim/completions``."""
-    return Exchange(body.gap(), ChatStyle(model), bool(body.stream), bool(body.diffusing))
+    """Fill the gap between prompt and suffix, as Mercury and Mistral do."""
+    return body.exchange(body.gap(), chat_style(model), diffusing=bool(body.diffusing))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.question import Prompt
+from lacuna_server.http.shapes.exchange import Prompt
 
 
 def _family(prefix: str, suffix: str, middle: str) -> tuple[tuple[str, str], re.Pattern[str]]:
@@ -48,25 +48,36 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
     Clients write a suffix of nothing, or of the end of the text, beside a prompt that has its own.
     """
     after = suffix if suffix not in (None, END_OF_TEXT) else ""
-    if not after:
-        for pattern in _patterns(prompt):
-            found = {match.lastgroup: match for match in reversed(list(pattern.finditer(prompt)))}
-            if "prefix" in found and "suffix" in found:
-                return _taken_apart(prompt, found)
+    if not after and (parts := sections(prompt)) is not None:
+        path, snippets = _files(parts["header"])
+        after = parts["suffix"].removesuffix(END_OF_TEXT)
+        inner = _under_headers(parts["prefix"] + parts.get("middle", ""), after)
+        return Prompt(inner.before, after, path or inner.path, (*snippets, *inner.snippets))
     if suffix is not None and (opening := _OPENING.match(prompt)):
         return Prompt(prompt[opening.end() :], after, (opening["path"] or "").strip())
     return _under_headers(prompt, after)
 
 
+def sections(prompt: str) -> dict[str, str] | None:
+    """Return what is behind each sentinel up to the next one, and the ``header`` before all; None without sentinels."""
+    for pattern in _patterns(prompt):
+        found = {str(match.lastgroup): match for match in reversed(list(pattern.finditer(prompt)))}
+        if "prefix" in found and "suffix" in found:
+            starts = [*sorted(match.start() for match in found.values()), len(prompt)]
+            parts = {
+                name: prompt[match.end() : next(start for start in starts if start >= match.end())]
+                for name, match in found.items()
+            }
+            return {"header": prompt[: starts[0]], **parts}
+    return None
+
+
 def _under_headers(prompt: str, after: str) -> Prompt:
     """Return a prompt of several files under Codestral's headers, the last of which is open; or all as the prefix."""
-    headers = list(_HEADER.finditer(prompt)) if prompt.startswith("+++++ ") else []
-    if not headers:
+    parts = _HEADER.split(prompt)[1:] if prompt.startswith("+++++ ") else []  # paths and texts in turns
+    if not parts:
         return Prompt(prompt, after)
-    ends = [header.start() for header in headers[1:]] + [len(prompt)]
-    *others, (path, before) = [
-        (header["path"], prompt[header.end() : end]) for header, end in zip(headers, ends, strict=True)
-    ]
+    *others, (path, before) = zip(parts[::2], parts[1::2], strict=True)
     return Prompt(before, after, path, _snippets(others))
 
 
@@ -80,19 +91,6 @@ def is_prompt(message: str) -> bool:
     found = (match for pattern in _patterns(message) for match in pattern.finditer(message))
     first = min((match.start() for match in found), default=-1)
     return first >= 0 and (first == 0 or message[first - 1] in "\n>") and parse(message) != Prompt(message)
-
-
-def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
-    """Return the parts of a prompt: each section extends from its sentinel to the next one."""
-    starts = sorted(match.start() for match in found.values())
-    sections = {
-        name: prompt[match.end() : min((start for start in starts if start >= match.end()), default=len(prompt))]
-        for name, match in found.items()
-    }
-    path, snippets = _files(prompt[: starts[0]])
-    after = sections["suffix"].removesuffix(END_OF_TEXT)
-    inner = _under_headers(sections["prefix"] + sections.get("middle", ""), after)
-    return Prompt(inner.before, after, path or inner.path, (*snippets, *inner.snippets))
 
 
 def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:

@@ -18,6 +18,7 @@ from lacuna_model.next_edit.following import applied, candidates, chosen, outsid
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import num_common_end
 from lacuna_model.text.lines import lines_of
+from lacuna_server.http.shapes import sentinels
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -28,19 +29,17 @@ CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
 _SWEEP_CURSOR = "<|cursor|>"
 _START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
 _MERGE_START, _MERGE_MIDDLE, _MERGE_END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
-_FIM = re.compile(r"<\|fim_(prefix|suffix|middle)\|>\n?")
-# Zeta 2 and 2.1 on Seed-Coder: the suffix first, then files, the last of which has the region between its markers.
-_SEED_SUFFIX, _SEED_PREFIX = "<[fim-suffix]>", "<[fim-prefix]>"
-_SEED_MIDDLE, _SEED_FILE = "<[fim-middle]>", "<filename>"
+_MIDDLE = "<|fim_middle|>"
+# On Seed-Coder the suffix is first, then files, the last of which has the region in it, between markers.
+_SEED_SUFFIX, _SEED_FILE = "<[fim-suffix]>", "<filename>"
 _MARKER = re.compile(r"<\|marker_\d+\|>")
 _RANGE = re.compile(r":\d+:\d+$")
 _HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
 _FILE_LINES = re.compile(r"^(?:--- a?/?(?P<old>.*)|\+\+\+ b?/?.*|// User accepted prediction:)\n?", re.MULTILINE)
 
 
-# The texts that the last changes exchanged, old and new, the latest last; with parts of other files.
+# The texts that the last changes exchanged, old and new, the latest last.
 Changes = tuple[tuple[str, str], ...]
-History = tuple[Changes, tuple[Snippet, ...]]
 Show = Callable[[str], str]
 
 
@@ -96,9 +95,7 @@ def parse(prompt: str) -> Window | None:
     """Returns the window that a prompt asks for; None if it is not a prompt of a next-edit model."""
     if f"{SEPARATOR}current/" in prompt and f"{SEPARATOR}updated/" in prompt:
         return _sweep(prompt)
-    if CURSOR in prompt and prompt.startswith(_SEED_SUFFIX) and prompt.endswith(_SEED_MIDDLE):
-        return _zeta_of_seed(prompt)
-    if CURSOR in prompt and "<|fim_middle|>" in prompt:
+    if CURSOR in prompt:
         return _zeta(prompt)
     if OLD_CURSOR in prompt and _START in prompt and _END in prompt:
         return _zeta_in_markdown(prompt)
@@ -134,61 +131,52 @@ def _sweep(prompt: str) -> Window | None:
         cursor = len(current) - num_common_end(original, current)
     if current.startswith(begun):
         cursor = max(cursor, len(begun))
-    history = tuple(changes), tuple(snippets)
-    return Window(path, "", current, "", cursor, *history, lambda new: new.removeprefix(begun), begun)
+    seen = tuple(changes), tuple(snippets)
+    return Window(path, "", current, "", cursor, *seen, lambda new: new.removeprefix(begun), begun)
 
 
 def _zeta(prompt: str) -> Window | None:
-    header, _, rest = prompt.partition("<|fim_")
-    sections = _FIM.split(f"<|fim_{rest}")[1:]
-    parts = dict(zip(sections[::2], sections[1::2], strict=True))
-    # The region is the section with the cursor; an empty section after it only opens the answer.
-    region = next((text for text in sections[1::2] if CURSOR in text), None)
-    if region is None or "prefix" not in parts:
+    """Zeta 2 and 2.1: the region is behind the beginning of its file, or in a section of its own."""
+    parts = sentinels.sections(prompt)
+    if parts is None:
         return None
-    end = _MERGE_END if region.startswith(_MERGE_START) else ""
-    region = region.removeprefix(_MERGE_START).removesuffix(_MERGE_MIDDLE).removeprefix("current\n")
-    *files, path = header.split(SEPARATOR)
-    return _window(path, parts["prefix"], region, parts.get("suffix", ""), _history(files), lambda new: f"{new}{end}")
-
-
-def _zeta_of_seed(prompt: str) -> Window | None:
-    after, _, rest = prompt.removeprefix(_SEED_SUFFIX).removesuffix(_SEED_MIDDLE).partition(_SEED_PREFIX)
-    *files, last = rest.split(_SEED_FILE)
-    path, _, text = last.partition("\n")
-    markers = list(_MARKER.finditer(text))
+    mark, begin = (_SEED_FILE, "") if prompt.startswith(_SEED_SUFFIX) else (SEPARATOR, "\n")
+    before, region, after = (
+        parts.get(name, "").partition(_MIDDLE)[0].removeprefix(begin) for name in ("prefix", "middle", "suffix")
+    )
+    *files, last = f"{parts['header']}{before}".split(mark)
+    path, _, before = last.partition("\n")
+    markers, first, end = list(_MARKER.finditer(before)), "", ""
     if len(markers) > 1:
         first, end = markers[0][0], markers[-1][0]
-        before, region = text[: markers[0].start()], text[markers[0].end() : markers[-1].start()]
-        region = _MARKER.sub("", region)
+        region = _MARKER.sub("", before[markers[0].end() : markers[-1].start()])
+        before = before[: markers[0].start()]
+    elif _MERGE_START in before + region:
+        before, _, region = f"{before}{region}".partition(_MERGE_START)
+        region, end = region.removesuffix(_MERGE_MIDDLE), _MERGE_END
     else:
-        first, end = "", _MERGE_END
-        before, _, rest = text.partition(_MERGE_START)
-        region = rest.partition(_MERGE_MIDDLE)[0]
+        region = region.removeprefix("current\n")
 
     def show(new: str) -> str:
         unchanged = bool(first) and new == region.replace(CURSOR, "", 1)  # the same marker twice says so
         return first * 2 if unchanged else f"{first}{new}{end}"
 
-    return _window(path, before, region, after, _history(files), show)
-
-
-def _window(path: str, before: str, region: str, after: str, history: History, show: Show) -> Window | None:
-    """Returns the window of a region with a cursor in it; None without a cursor."""
-    head, marked, tail = region.partition(CURSOR)
-    return Window(path.strip(), before, head + tail, after, len(head), *history, show) if marked else None
-
-
-def _history(files: list[str]) -> History:
     changes: list[tuple[str, str]] = []
     snippets: list[Snippet] = []
-    for file in files:
-        name, _, text = file.partition("\n")
+    for name, _, text in (file.partition("\n") for file in files):
         if name.strip() in ("edit history", "edit_history"):
             changes += _diffs(text)
         elif text.strip():
             snippets.append(Snippet(name.strip(), text, reason="prompt"))
-    return tuple(changes), tuple(snippets)
+    return _window(path, before, region, after, tuple(changes), tuple(snippets), show)
+
+
+def _window(
+    path: str, before: str, region: str, after: str, changes: Changes, snippets: tuple[Snippet, ...], show: Show
+) -> Window | None:
+    """Returns the window of a region with a cursor in it; None without a cursor."""
+    head, marked, tail = region.partition(CURSOR)
+    return Window(path.strip(), before, head + tail, after, len(head), changes, snippets, show) if marked else None
 
 
 def _diffs(text: str) -> list[tuple[str, str]]:
@@ -213,4 +201,4 @@ def _zeta_in_markdown(prompt: str) -> Window | None:
         return None
     changes = [pair for part in edits.split("```diff\n")[1:] for pair in _diffs(part.partition("```")[0])]
     region, after = region.replace(OLD_CURSOR, CURSOR, 1), after.removeprefix("\n").rpartition("```")[0]
-    return _window(path, before, region, after, (tuple(changes), ()), lambda new: f"{_START}\n{new}{_END}\n```\n")
+    return _window(path, before, region, after, tuple(changes), (), lambda new: f"{_START}\n{new}{_END}\n```\n")

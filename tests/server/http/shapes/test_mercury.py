@@ -4,9 +4,8 @@ from contextlib import suppress
 import pytest
 
 from lacuna_server.http.shapes import mercury
-from lacuna_server.http.shapes.mercury import ChatRequest, Edit, merge
+from lacuna_server.http.shapes.mercury import ChatRequest, merge
 from lacuna_server.http.shapes.openai import Message
-from lacuna_server.http.shapes.question import Prompt
 from lacuna_server.wire.protocol import ServiceError
 
 FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
@@ -14,10 +13,13 @@ FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
 
 def test_the_tags_of_continue_are_on_separate_lines() -> None:
     held = "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
-    edit = Edit.parse(FILE.format(held))
-    assert edit.prompt == Prompt("one\ntwo ", "three\nfour\nfive\n\n", "a.py")
-    assert edit.show("X, ") == "```\ntwo X, three\nfour\n```"
-    assert edit.show("") == "None"
+    asked = mercury.edit(ChatRequest(messages=[Message("user", FILE.format(held))]), "model")
+    before, after = "one\ntwo ", "three\nfour\nfive\n\n"
+    assert (asked.request.text, asked.request.path) == (before + after, "a.py")
+    assert asked.request.regions[0].start == len(before)
+    assert asked.show is not None
+    assert asked.show("X, ") == "```\ntwo X, three\nfour\n```"
+    assert asked.show("") == "None"
 
 
 @pytest.mark.parametrize(

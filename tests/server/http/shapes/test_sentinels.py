@@ -1,7 +1,7 @@
 import pytest
 
 from lacuna_model.core.params import Snippet
-from lacuna_server.http.shapes.question import Prompt
+from lacuna_server.http.shapes.exchange import Prompt
 from lacuna_server.http.shapes.sentinels import is_prompt, parse
 
 

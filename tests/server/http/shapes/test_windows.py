@@ -5,7 +5,7 @@ import time
 import msgspec
 import pytest
 
-from lacuna_server.http.shapes.answer import Answer, Exchange
+from lacuna_server.http.shapes.exchange import Answer, Exchange
 from lacuna_server.http.shapes.openai import TextReply, TextRequest, completion
 from lacuna_server.http.shapes.windows import parse
 

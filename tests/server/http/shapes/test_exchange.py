@@ -4,12 +4,17 @@ import json
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
-from tests.server.http.scripted import Script, post, serving
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.server.http.scripted import Script, post, serving, snapshots
 
+from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
+from lacuna_server.http.addresses import SHAPES
 from lacuna_server.http.endpoint import Shape
-from lacuna_server.http.shapes.question import REFUSED, Asked, Prompt
-from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.http.shapes.exchange import REFUSED, Answer, Asked, Exchange, Prompt, final_lines, first_stop
+from lacuna_server.http.shapes.openai import TextRequest, chat_style, completion
 from lacuna_server.wire.protocol import ServiceError
 
 CODE = "<|current_file_content|>\n<|code_to_edit|>\nx = <|cursor|>\n<|/code_to_edit|>\n<|/current_file_content|>"
@@ -151,8 +156,8 @@ async def test_an_answer_with_a_form_is_streamed_at_its_end() -> None:
 
 
 def test_a_newline_among_the_stops_asks_for_one_line() -> None:
-    assert Asked(stop=["\n", "x"]).question(Prompt("")).request.regions[0].single_line
-    assert not Asked(stop=["\n\n"]).question(Prompt("")).request.regions[0].single_line
+    assert Asked(stop=["\n", "x"]).exchange(Prompt(""), chat_style("m")).request.regions[0].single_line
+    assert not Asked(stop=["\n\n"]).exchange(Prompt(""), chat_style("m")).request.regions[0].single_line
 
 
 @pytest.mark.parametrize(
@@ -160,4 +165,54 @@ def test_a_newline_among_the_stops_asks_for_one_line() -> None:
     [("# language: python\nx", "python"), ("-- language: lua\n", "lua"), ("// language: c++\n", "c++"), ("x = 1", "")],
 )
 def test_the_language_is_read_from_the_comment_of_minuet(before: str, language: str) -> None:
-    assert Asked().question(Prompt(before)).request.language == language
+    assert Asked().exchange(Prompt(before), chat_style("m")).request.language == language
+
+
+def canvas(*slots: tuple[str, str], fill: str | None = None) -> Snapshot:
+    views = tuple(SlotView(text, state, 0.5) for text, state in slots)
+    return Snapshot(1, ("".join(text for text, _ in slots) if fill is None else fill,), (views,))
+
+
+def exchange(**fields: object) -> Exchange:
+    return completion(msgspec.convert({"prompt": "x", "stream": True, **fields}, TextRequest), "model")
+
+
+def streamed(asked: Exchange, snapshot: Snapshot) -> str:
+    return "".join(chunk.choices[0].text for chunk in asked.chunks(snapshot))
+
+
+@given(
+    text=st.text("ab \n", max_size=30),
+    stops=st.lists(st.sampled_from(["\n\n", "\n \n", "ab", "b\na", "\n"]), max_size=3),
+)
+def test_streamed_pieces_add_up_to_the_text_before_the_first_stop(text: str, stops: list[str]) -> None:
+    asked = exchange(stop=stops)
+    pieces = [streamed(asked, snapshot) for snapshot in snapshots(text)]
+    wanted = text[: first_stop(text, stops)[0]]
+    (last,) = asked.last(Answer((wanted,)))
+    assert "".join([*pieces, last.choices[0].text]) == wanted
+
+
+@given(text=st.text("ab \n", min_size=1, max_size=30), lines=st.integers(0, 5))
+def test_streamed_pieces_never_exceed_the_text_that_a_deadline_keeps(text: str, lines: int) -> None:
+    """A deadline keeps only complete lines. They must begin with the pieces that were already sent."""
+    kept = "".join(text.splitlines(keepends=True)[:lines])
+    asked, sent = exchange(), ""
+    for snapshot in snapshots(text):
+        if final_lines(snapshot).count("\n") < lines:
+            sent += streamed(asked, snapshot)
+    assert kept.startswith(sent) or not lines
+
+
+def test_a_character_of_two_tokens_is_not_final_in_halves() -> None:
+    halves = canvas(("a\n", "committed"), ("\ufffd", "committed"), ("\ufffd\nb", "committed"), fill="a\né\nb")
+    assert final_lines(halves) == "a"
+
+
+def test_the_finish_reason_tells_why_a_fill_ended() -> None:
+    asked = exchange(max_tokens=4, stop=("!",))
+    short, full = FillStats(tokens=3), FillStats(tokens=4)
+    assert asked.answer(InfillResult("ok", ("a",), short)).finish == "stop"
+    assert asked.answer(InfillResult("ok", ("a",), full)).finish == "length"
+    assert asked.answer(InfillResult("ok", ("a!b",), full)).finish == "stop"
+    assert asked.answer(InfillResult("deadline", ("a",), short)).finish == "length"
