@@ -23,8 +23,7 @@ from lacuna_model.core.regions import standing
 from lacuna_model.editing import lines
 from lacuna_model.editing.change import Asked, AskedChange
 from lacuna_model.editing.judge import accepted_text
-from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
-from lacuna_model.editing.prompts import rows_layout, window_layout
+from lacuna_model.editing.prompts import EditedPart, chat_layout, edit_layout, rows_layout, window_layout
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import among, encoded, fill_group
