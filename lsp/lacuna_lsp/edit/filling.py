@@ -17,7 +17,7 @@ from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.syntax import Language, language_for
@@ -95,8 +95,10 @@ async def followed(
     """
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
-    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, wanted.position.line)
-    language = new.language.name
+    saved, row, language = document.saved.decode(), wanted.position.line, new.language.name
+    change = await asyncio.to_thread(RecentChange.at, saved, new.text, row, new.language)
+    if change is None:
+        raise RequestError("nothing has been changed in this file since it was saved")
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
     looked_at, _ = await sources(ls, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
@@ -108,21 +110,13 @@ async def followed(
     found = await asyncio.to_thread(by_tokens)
     if not found:
         await awake(document)
-        written = await near(ls.engine, document, change, (), wanted.position.line)
+        written = await near(ls.engine, document, change, (), row)
         lines = new.data.splitlines(keepends=True)
         for one in written:
             if one.probability >= SURE:
                 start = len(b"".join(lines[: one.row]))
                 found.append((new, Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))))
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
-
-
-def _change_at(old: str, new: Source, row: int) -> RecentChange:
-    """Returns the change nearest to a line of the new text; raises RequestError if the texts are equal."""
-    hunk = nearest(hunks(old, new.text), row)
-    if hunk is None:
-        raise RequestError("nothing has been changed in this file since it was saved")
-    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk, new.language)
 
 
 def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:

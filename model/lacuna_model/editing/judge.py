@@ -2,8 +2,8 @@
 
 All ways to an edit (command line, editors, agents, HTTP) use this one judge. An answer is *refused* for what breaks the
 file or is no edit of these lines, whatever was asked: a definition from beside comes again, an import is gone that the
-file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a line that
-the instruction shares no word with. Both are the rest of a sentence that begins with "the new text".
+file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a string
+says something else. Both are the rest of a sentence that begins with "the new text".
 """
 
 import re

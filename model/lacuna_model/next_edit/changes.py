@@ -54,11 +54,6 @@ def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
     return pairs <= MAX_COMPARED
 
 
-def nearest(found: Sequence[Hunk], row: int) -> Hunk | None:
-    """Returns the change nearest to a line of the new text."""
-    return min(found, key=lambda hunk: max(hunk.new_start - row, row - hunk.new_end + 1, 0), default=None)
-
-
 @dataclass(frozen=True)
 class RecentChange:
     """One change: a hunk of two texts, in a ``language`` whose scopes tell variables of one name apart."""
@@ -67,6 +62,13 @@ class RecentChange:
     new: TokenizedText
     hunk: Hunk
     language: Language | None = None
+
+    @classmethod
+    def at(cls, old: str, new: str, row: int, language: Language | None = None) -> "RecentChange | None":
+        """The change that is nearest to a line of the new text; None where the texts are the same."""
+        found = hunks(old, new)
+        hunk = min(found, key=lambda one: max(one.new_start - row, row - one.new_end + 1, 0), default=None)
+        return cls(TokenizedText(old), TokenizedText(new), hunk, language) if hunk is not None else None
 
     @cached_property
     def old_span(self) -> tuple[int, int]:

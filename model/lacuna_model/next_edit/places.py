@@ -1,6 +1,6 @@
 """Finds the places of a pattern, and what each would become there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
@@ -9,7 +9,6 @@ from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
 
-MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
 # The work, in nominal nanoseconds: of an element that is compared, of a token in it, and of one that is written.
 STEP_NS, TOKEN_NS, RENDERED_NS = 1_500, 100, 4_000
@@ -40,11 +39,10 @@ def places(
     avoided: Sequence[tuple[int, int]] = (),
     *,
     until: int | None = None,
-    accepts: Callable[[MatchedPlace], bool] = lambda _: True,
 ) -> Iterator[MatchedPlace]:
     """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens.
 
-    At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
+    The search ends at the mark ``until`` of this thread's work.
     """
     parts = [(number, part) for number, part in enumerate(pattern.old) if isinstance(part, str)]
     if not parts:
@@ -52,19 +50,15 @@ def places(
     # The rarest token that has to be there.
     number, text = min(parts, key=lambda one: (len(tokens.places.get(one[1], ())), one[0]))
     reach = int(len(pattern.kept) == len(pattern.old))  # what is inserted beside the change would be inserted twice
-    found = 0
     for at in tokens.places.get(text, ()):
         if until is not None and work.reached(until):
             return
-        matched = _matched(pattern, tokens, number, at)
-        if matched is None or found >= MAX_PLACES:
+        if (matched := _matched(pattern, tokens, number, at)) is None:
             continue
         first, last = matched[0][0], matched[-1][1]
         if any(first < end + reach and start - reach < last for start, end in avoided):
             continue
-        place = _rendered(pattern, tokens, matched)
-        if place is not None and accepts(place):
-            found += 1
+        if (place := _rendered(pattern, tokens, matched)) is not None:
             yield place
 
 

@@ -69,10 +69,14 @@ class TokenizedText:
         """Returns the blanks before the token of an index; that after the last token is the end of the text."""
         return self.text[self.ends[index] : self.starts[index]]
 
+    def line_start(self, offset: int) -> int:
+        """Returns where the line of a character offset begins."""
+        return self.text.rfind("\n", 0, offset) + 1
+
     def line_before(self, index: int) -> str:
         """Returns the text of a token's line before it."""
         start = self.starts[index]
-        return self.text[self.text.rfind("\n", 0, start) + 1 : start]
+        return self.text[self.line_start(start) : start]
 
     def indent(self, index: int) -> str:
         """Returns the indentation of the line of a token; of the line before for one of an empty line."""
