@@ -20,6 +20,8 @@ from lacuna_model.next_edit.tokens import Kind, TokenizedText
 MAX_OCCURRENCES = 20_000  # a name with more of them is not looked into
 WAY_NS = 60_000  # nominal nanoseconds: the work of an occurrence
 SELVES = frozenset(("self", "cls", "this", "$this"))
+# What belongs to the function around it.
+_BODIES = frozenset(("block", "statement_block", "compound_statement", "function_declarator", "constructor_body"))
 _ASSIGNED = frozenset(("assignment.left", "assignment_expression.left"))
 _CONSTRUCTORS = ("__init__", "constructor", "__construct", "initialize")
 _TEXTS = ("string", "char", "heredoc", "jsx_text", "regex")
@@ -200,7 +202,7 @@ class Scopes:
         for number, one in enumerate(way.around[:-1]):
             kind = one.node.type
             skip = skip or one.place in rules.outside
-            if kind not in rules.scopes or (kind in rules.bodies and self._is_body(way, number)):
+            if kind not in rules.scopes or (kind in _BODIES and self._is_body(way, number)):
                 continue
             if not skip:
                 yield one
