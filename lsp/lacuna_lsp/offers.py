@@ -20,10 +20,9 @@ from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
-from lacuna_model.next_edit.changes import RecentChange, hunks
+from lacuna_model.next_edit.changes import KINDS, RecentChange, TokenizedText, hunks, is_name
 from lacuna_model.next_edit.following import ELSEWHERE, SURE, Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.renames import Where
-from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import Hunk, common_ends
 from lacuna_model.text.lines import line_starts, lines_of
 from lacuna_server.wire.protocol import ServiceError

@@ -17,9 +17,8 @@ from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.text.diff import unified
 from lacuna_server.refactor.places.source import Source, ancestors, walk

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import msgspec
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import LINE_ENDS, Kind, RecentChange, TokenizedText, is_name, is_word
 from lacuna_model.next_edit.patterns import Pattern, extracted, patterns
 from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.renames import Related, Renames, Where
-from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
 from lacuna_model.text.lines import first_of, line_starts, splice
 
 SURE = 0.5  # what is less likely is not offered

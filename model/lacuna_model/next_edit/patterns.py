@@ -12,8 +12,7 @@ from itertools import groupby, takewhile
 from typing import Literal, NamedTuple
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, is_name, is_word, net
+from lacuna_model.next_edit.changes import LINE_ENDS, QUOTES, RecentChange, is_name, is_word, net
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import unmatched
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
+from lacuna_model.next_edit.changes import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.next_edit.patterns import Element, Output, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
 

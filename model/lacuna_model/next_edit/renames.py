@@ -5,10 +5,9 @@ from enum import IntEnum
 from functools import cache
 from typing import Literal, NamedTuple
 
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import Kind, RecentChange, TokenizedText, is_name
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.scopes import Occurrence, ParsedText, Scopes
-from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
 from lacuna_model.text.diff import Hunk
 
 # Where a text lies whose places are looked at: it is that of the change, a later one of the same file, another file, or

@@ -14,8 +14,8 @@ from tree_sitter import Node
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.next_edit.changes import Kind, TokenizedText
 from lacuna_model.next_edit.scope_rules import RULES, ScopeRules
-from lacuna_model.next_edit.tokens import Kind, TokenizedText
 
 MAX_OCCURRENCES = 20_000  # a name with more of them is not looked into
 WAY_NS = 60_000  # nominal nanoseconds: the work of an occurrence

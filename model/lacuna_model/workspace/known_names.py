@@ -15,8 +15,8 @@ from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.decode.gate import UNKNOWN, NameKind, NameUse
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
+from lacuna_model.next_edit.changes import TokenizedText, is_name
 from lacuna_model.next_edit.scopes import ParsedText
-from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files

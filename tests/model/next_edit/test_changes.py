@@ -1,5 +1,4 @@
-from lacuna_model.next_edit.changes import RecentChange, hunks
-from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText, hunks
 from lacuna_model.text.diff import Hunk
 
 

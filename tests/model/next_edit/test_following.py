@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.languages.python import PYTHON
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.lines import unmatched
 
 LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()

@@ -2,10 +2,9 @@
 
 import pytest
 
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.patterns import Pattern, patterns
 from lacuna_model.next_edit.places import places
-from lacuna_model.next_edit.tokens import TokenizedText
 
 
 def becomes(pattern: Pattern, text: str) -> list[str]:

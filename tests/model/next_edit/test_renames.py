@@ -6,10 +6,9 @@ Other names ``total`` are other variables, members or keys.
 import pytest
 
 from lacuna_model.languages.registry import require_language
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.scope_rules import RULES
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
 
 OLD, NEW = "total", "amount"

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from lacuna_model.core import work
 from lacuna_model.core.params import Snippet
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import num_common_end
 from lacuna_model.text.lines import lines_of
 
