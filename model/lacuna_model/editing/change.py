@@ -207,7 +207,6 @@ class AskedChange:
 
     @cached_property
     def _known(self) -> dict[str, list[Name]]:
-        """The names of each new text that was asked about."""
         return {}
 
     def _names(self, text: bytes, start: int, end: int) -> list[Name]:

@@ -8,7 +8,7 @@ says something else. Both are the rest of a sentence that begins with "the new t
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
@@ -107,22 +107,21 @@ def _num_fences(text: str) -> int:
 def _gone(change: AskedChange, new: str) -> list[Name]:
     """The names that the lines define and the new text does not, but for those that the instruction says.
 
-    A name in another form (``getUser``, ``get_user``) is there, and so is a value that is local to a new definition.
+    A name in another form (``getUser``, ``get_user``) is there, and so is a value that is local to a new definition and
+    that no text beside the lines uses.
     """
     found = change.names_of(new)
     left, forms = Counter(name.text for name in found), {tuple(pieces(name.text)) for name in found}
     gone = []
     for name in change.names:
         left[name.text] -= 1
-        if left[name.text] < 0 and not change.asked.says(name.text) and tuple(pieces(name.text)) not in forms:
+        if left[name.text] >= 0 or change.asked.says(name.text) or tuple(pieces(name.text)) in forms:
+            continue
+        word = rf"(?<![\w.]){re.escape(name.text)}\b"
+        moved = re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new) and not re.search(word, change.before + change.after)
+        if name.local or not moved:
             gone.append(name)
-    return [name for name in gone if name.local or not _is_moved(change, name, new)]
-
-
-def _is_moved(change: AskedChange, name: Name, new: str) -> bool:
-    """Whether a value is now local to a definition of the new text, and no text beside the lines uses it."""
-    word = rf"(?<![\w.]){re.escape(name.text)}\b"
-    return bool(re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new)) and not re.search(word, change.before + change.after)
+    return gone
 
 
 def _needed(change: AskedChange, new: str) -> Iterator[str]:
@@ -217,16 +216,12 @@ def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
             if not line.strip() or is_line_of(line, new):
                 continue
             gone = hunk.kind == "delete" and not is_taken_up([line], changed)
-            if COMMENT.match(line) and not (comments or _is_renamed(change, line, others)):
+            lost = [words(line) - words(other) for other in others]
+            renamed = any(one and all(map(asked.says, one)) for one in lost)
+            if COMMENT.match(line) and not (comments or renamed):
                 yield f"{'changes' if others else 'leaves out'} a comment: {line.strip()}"
             elif gone or not fresh or _joins(change, hunk) or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
                 yield f"leaves out a line: {line.strip()}"
-
-
-def _is_renamed(change: AskedChange, line: str, others: Sequence[str]) -> bool:
-    """Whether one of other lines has all words of a line, but for some that the instruction says."""
-    lost = [words(line) - words(other) for other in others]
-    return any(one and all(map(change.asked.says, one)) for one in lost)
 
 
 def _strings(change: AskedChange, new: str) -> Iterator[str]:

@@ -242,7 +242,6 @@ def _text(tokens: TokenizedText, index: int) -> str:
 
 
 def _declares(change: RecentChange, name: str) -> bool:
-    """Whether the changed lines seem to declare a name."""
     text = change.old.lines[change.hunk.start : change.hunk.end]
     lines = [line for line in text if re.search(rf"\b{re.escape(name)}\b", line)]
     assigned = re.compile(rf"^\s*(?:[\w,\s*]*\b)?{re.escape(name)}\b[\w\s,\[\]:*.]*(?::=|=(?!=))")

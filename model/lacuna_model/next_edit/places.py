@@ -10,6 +10,8 @@ from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
 
 LONGEST_VARIABLE = 120  # tokens
+# Behind a variable; None is the end of the text.
+_EDGES = LINE_ENDS | {None, ")", "]", "}", ",", ";", ":"}
 # The work, in nominal nanoseconds: of an element that is compared, of a token in it, and of one that is written.
 STEP_NS, TOKEN_NS, RENDERED_NS = 1_500, 100, 4_000
 
@@ -96,13 +98,9 @@ def _fits(pattern: Pattern, tokens: TokenizedText, index: int, position: int, st
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
         edge = texts[high] if step == 1 and high < len(texts) else None
-        if not unmatched(texts[low:high]) and (edge == behind if isinstance(behind, str) else _is_edge(edge)):
+        if not unmatched(texts[low:high]) and (edge == behind if isinstance(behind, str) else edge in _EDGES):
             return high if step == 1 else low
     return None
-
-
-def _is_edge(text: str | None) -> bool:
-    return text is None or text in LINE_ENDS or text in (")", "]", "}", ",", ";", ":")
 
 
 class _Writing:
