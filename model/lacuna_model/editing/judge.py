@@ -12,10 +12,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
-from lacuna_model.editing.lines import AnswerHunk, changes, is_blank, is_line_of, is_taken_up, split, words
 from lacuna_model.editing.names import BRINGS, COMMENT, Name, code
 from lacuna_model.editing.prompts import AGAIN, ANSWER, BESIDE, THE_PART
-from lacuna_model.editing.tidy import FENCE, STRING, tidied
+from lacuna_model.editing.tidy import (
+    FENCE,
+    STRING,
+    AnswerHunk,
+    changes,
+    is_blank,
+    is_line_of,
+    is_taken_up,
+    split,
+    tidied,
+    words,
+)
 from lacuna_model.text.lines import with_feeds
 
 _CONDITION = r"\b(?:if|unless|guard)\b"
