@@ -17,6 +17,7 @@ from lacuna_lsp.suggest.suggestion import Habits, adapt
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
+from lacuna_model.editing.names import is_documentation
 from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
 from lacuna_model.syntax import Language, language_for
@@ -61,7 +62,7 @@ def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
 def _stub(body: Node) -> Region | None:
     comments = [child for child in body.named_children if "comment" in child.type]
     statements = [child for child in body.named_children if "comment" not in child.type]
-    if statements and _is_docstring(statements[0]) and len(statements) > 1:
+    if len(statements) > 1 and is_documentation(statements[0]):
         statements = statements[1:]
     if len(statements) == 1 and _STUB.fullmatch(statements[0].text or b""):
         return Region(statements[0].start_byte, statements[0].end_byte)
@@ -70,10 +71,6 @@ def _stub(body: Node) -> Region | None:
     if not any(_TODO.search(comment.text or b"") for comment in comments):
         return None
     return Region(comments[-1].end_byte, body.end_byte - 1)
-
-
-def _is_docstring(node: Node) -> bool:
-    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
 
 
 class Propagate(Arguments, frozen=True):

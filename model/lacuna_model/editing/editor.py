@@ -191,8 +191,7 @@ class Editor:
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:
-            fill = new.removeprefix(part.indentation)
-            return part.indentation + fill == new and self._is_valid(part, fill)
+            return new.startswith(part.indentation) and self._is_valid(part, new.removeprefix(part.indentation))
 
         found = accepted_text(change, part.indentation + written, is_valid)
         if found.text is None:
