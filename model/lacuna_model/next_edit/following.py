@@ -107,7 +107,7 @@ class Surroundings:
 
     def __init__(self, change: RecentChange, tokens: TokenizedText) -> None:
         self._change, self._tokens = change, tokens
-        self._enclosing = cache(self._headers)
+        self._enclosing = cache(lambda row: _headers(tokens.lines, row))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -201,20 +201,21 @@ class Surroundings:
         inside = {start, *self._enclosing(start)} <= {row, *self._enclosing(row)}
         return len(place.pattern.literals[0]) < SHORT and not inside
 
-    def _headers(self, row: int) -> list[int]:
-        """The lines that enclose a line by their indentation, the innermost first."""
-        found, lines = list[int](), self._tokens.lines
-        if row >= len(lines):
-            return found
-        width = len(lines[row]) - len(lines[row].lstrip()) if lines[row].strip() else 10**6
-        for above in range(row - 1, -1, -1):
-            bare = lines[above].lstrip()
-            if bare and not bare.startswith((")", "}", "]")) and (own := len(lines[above]) - len(bare)) < width:
-                found.append(above)
-                width = own
-                if not own:
-                    break
+
+def _headers(lines: Sequence[str], row: int) -> list[int]:
+    """The lines that enclose a line by their indentation, the innermost first."""
+    found = list[int]()
+    if row >= len(lines):
         return found
+    width = len(lines[row]) - len(lines[row].lstrip()) if lines[row].strip() else 10**6
+    for above in range(row - 1, -1, -1):
+        bare = lines[above].lstrip()
+        if bare and not bare.startswith((")", "}", "]")) and (own := len(lines[above]) - len(bare)) < width:
+            found.append(above)
+            width = own
+            if not own:
+                break
+    return found
 
 
 def _agreement(old: TokenizedText, at: int, new: TokenizedText, there: int, step: int) -> tuple[float, bool, int]:

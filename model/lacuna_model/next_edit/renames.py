@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 from typing import Literal, NamedTuple
 
 from lacuna_model.next_edit.changes import Kind, RecentChange, TokenizedText, is_name
@@ -56,7 +55,6 @@ class Renames:
         self._change, self._tokens, self._where = change, tokens, where
         self._own = ParsedText(change.new, change.language)
         self._there = self._own if where == "here" else ParsedText(tokens, change.language)
-        self._scopes = cache(self._scopes_of)
         self._renames = [one for one in map(self._rename, change.exchanges) if one is not None]
 
     def _rename(self, op: Hunk) -> _Rename | None:
@@ -65,18 +63,13 @@ class Renames:
         if not (len(old) == len(new) == 1 and is_name(old[0]) and is_name(new[0])):
             return None
         names = old[0], new[0]
-        own, there = self._scopes(names)
+        own, there = self._own.scopes(names), self._there.scopes(names)
         if own is None or there is None:
             return None
         changed = own.at(op.new_start)
         another = own.declares(changed.home, self._indexes(names[1], inside=False))
         kept = own.declares(changed.home, self._indexes(names[0], inside=True))
         return _Rename(*names, changed, changed.declares and not (another or kept), another, there)
-
-    def _scopes_of(self, names: tuple[str, str]) -> tuple[Scopes | None, Scopes | None]:
-        """Returns the scopes of two names in the change and in the looked at text."""
-        own = self._own.scopes(names)
-        return own, own if self._there is self._own else self._there.scopes(names)
 
     def _indexes(self, name: str, *, inside: bool) -> list[int]:
         """Returns where a name stands in the new text, inside or outside of the change."""

@@ -282,12 +282,15 @@ class ParsedText:
     def __init__(self, tokens: TokenizedText, language: Language | None) -> None:
         self._tokens = tokens
         self._language = language if language is not None and language.name in RULES else None
+        self._known: dict[tuple[str, ...], Scopes] = {}
 
-    def scopes(self, names: Sequence[str]) -> Scopes | None:
+    def scopes(self, names: tuple[str, ...]) -> Scopes | None:
         """Returns the scopes of some names; None for a language without rules, and where no parse ends."""
         if self._language is None or self._root is None:
             return None
-        return Scopes(self._tokens, self._root, RULES[self._language.name], names)
+        if names not in self._known:
+            self._known[names] = Scopes(self._tokens, self._root, RULES[self._language.name], names)
+        return self._known[names]
 
     @cached_property
     def _root(self) -> Node | None:

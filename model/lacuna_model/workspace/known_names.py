@@ -133,7 +133,7 @@ class KnownNames:
             for index, name in enumerate(tokens.texts)
             if tokens.ends[index + 1] >= len(head) and is_name(name)  # what stands right before the gap may declare
         ]
-        scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
+        scopes = ParsedText(tokens, self._language).scopes(tuple(dict.fromkeys(name for _, name in used)))
         if scopes is None:
             return None
         roles = [(index, name, scopes.at(index), _is_made(tokens, index)) for index, name in used]
