@@ -4,13 +4,12 @@ import asyncio
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from lsprotocol import types
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 from pygls.capabilities import get_capability
 
 from lacuna_lsp.client.protocol import OwnParams
@@ -139,7 +138,7 @@ def refactoring(wanted: Refactor) -> Refactoring:
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
-        plain = replace_fields(wanted, instruction="", template="<<fill>>")
+        plain = replace(wanted, instruction="", template="<<fill>>")
         return by_instruction(refactoring(plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
@@ -149,8 +148,7 @@ def refactoring(wanted: Refactor) -> Refactoring:
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
-    found = by_structure(wanted.pattern, wanted.template)
-    return replace(found, languages=frozenset([language])) if language else found
+    return by_structure(wanted.pattern, wanted.template, language)
 
 
 async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tuple[list[Source], tuple[str, ...]]:
@@ -230,7 +228,7 @@ def changes(ls: Server, proposed: Plan, looked_at: Sequence[Source]) -> list[Doc
         if document is None:  # editors do not count a byte order mark as text
             document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, ls.session.encoding)
             skipped = len(source.data) - document.size
-        moved = (replace_fields(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
+        moved = (replace(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
         found.append(DocumentEdits(document, file.version, tuple(moved)))
     return found
 

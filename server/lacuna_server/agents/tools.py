@@ -8,7 +8,6 @@ Line numbers that have moved are refused (:mod:`.places`).
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -129,9 +128,8 @@ class Tools:
         """Rewrite all places of a pattern, and show the diff. The answer names the plan for refactor_apply."""
         if bool(template) == bool(instruction.strip()):
             raise RequestError("a refactor takes a template or an instruction, one of the two")
-        found = by_structure(pattern, template or files.MARKER)
-        if language:
-            found = replace(found, languages=frozenset({require_language(language).name}))
+        known = require_language(language).name if language else ""
+        found = by_structure(pattern, template or files.MARKER, known)
         if not template:
             found = by_instruction(found, instruction)
         sources, unread = gather(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -74,9 +73,7 @@ def chosen(
             "a refactor needs " + ("a template" if query else "a pattern and a template, or --recipe NAME")
         )
     if not query:
-        refactoring = by_structure(words[0], words[1])
-        languages = frozenset({lang}) if lang else refactoring.languages
-        return replace(refactoring, languages=languages), words[needed:] or ["."]
+        return by_structure(words[0], words[1], lang), words[needed:] or ["."]
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
     return by_syntax(query, words[0], lang), words[needed:] or ["."]

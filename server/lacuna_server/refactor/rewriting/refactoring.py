@@ -44,8 +44,8 @@ class Refactoring:
     unfound: Callable[[Sequence[Source]], str] = lambda sources: ""
 
 
-def by_structure(pattern: str, template: str) -> Refactoring:
-    """Returns a refactoring of all matches of a structural pattern.
+def by_structure(pattern: str, template: str, language: str = "") -> Refactoring:
+    """Returns a refactoring of all matches of a structural pattern, in the files of one language if that is given.
 
     Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
@@ -71,7 +71,8 @@ def by_structure(pattern: str, template: str) -> Refactoring:
         kinds = dict.fromkeys(f"{one.kind} ({one.context})" for one in first)
         return f"no place matches the pattern, read as {' or '.join(kinds)}" if kinds else ""
 
-    return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
+    languages = frozenset({language} if language else ())
+    return Refactoring(f"{pattern} → {template}", find, languages, reads_trees=False, unfound=unfound)
 
 
 def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[ParsedPattern, ...], ...]:
