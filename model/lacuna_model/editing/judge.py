@@ -214,13 +214,13 @@ def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
     Where the instruction asks for less, those that share no word with it, where other changes share one.
     """
     asked, found = change.asked, changes(change.old, new)
-    if asked.less:
-        apart = [hunk for hunk in found if not asked.shares("".join(hunk.lines))]
-        found = [hunk for hunk in apart if hunk.kind == "delete" and len(apart) < len(found)]
     changed = [line for hunk in found for line in hunk.new]
     fresh = [line for line in changed if line.strip() and not is_line_of(line, change.old)]
     comments = asked.translates or asked.corrects or (asked.comments and not asked.adds)
     others = [line for line in fresh if COMMENT.match(line)]
+    if asked.less:
+        apart = [hunk for hunk in found if not asked.shares("".join(hunk.lines))]
+        found = [hunk for hunk in apart if hunk.kind == "delete" and len(apart) < len(found)]
     for hunk in found:
         for line in hunk.old:
             if not line.strip() or is_line_of(line, new):
