@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.names import BRINGS, COMMENT, code
@@ -87,12 +88,19 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Answe
     """A hunk as one, or line by line where as many lines replace the old ones, comments aside."""
     alike = len(old) == len(new) or any(map(COMMENT.match, new))
     paired = [line for line in old if alike or not COMMENT.match(line)]
-    if kind != "replace" or len(paired) != len(new):
-        yield AnswerHunk(kind, tuple(old), tuple(new))
+    if kind == "replace" and len(paired) == len(new):
+        left_over = iter(new)
+        for line in old:
+            yield AnswerHunk(kind, (line,), (next(left_over),)) if line in paired else AnswerHunk("delete", (line,), ())
         return
-    left_over = iter(new)
-    for line in old:
-        yield AnswerHunk(kind, (line,), (next(left_over),)) if line in paired else AnswerHunk("delete", (line,), ())
+    # Blank lines part blocks.
+    ends = [row for row in range(1, len(old)) if old[row - 1].strip() and not old[row].strip()]
+    blocks = sum(bool(line.strip() and not above.strip()) for above, line in pairwise(["", *new]))
+    if kind == "replace" and 0 < blocks < len(ends) + bool(old[-1].strip()):  # the answer ends too early
+        yield from _finer(kind, old[: ends[blocks - 1]], new)
+        yield AnswerHunk("delete", tuple(old[ends[blocks - 1] :]), ())
+        return
+    yield AnswerHunk(kind, tuple(old), tuple(new))
 
 
 def joined(found: Sequence[AnswerHunk]) -> str:
