@@ -16,10 +16,9 @@ from lacuna_lsp.offers import Offer, ShownOffer, near, offers
 from lacuna_model.core.params import PastChange
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.following import ELSEWHERE, SURE
+from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.following import SURE
 from lacuna_model.next_edit.renames import Where
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.wire.protocol import Edit, ServiceError
 
 log = logging.getLogger(__name__)
@@ -81,11 +80,8 @@ class History:
         """Returns the change that the user makes now, or None."""
         if self._before is None:
             return None
-        old, new = self._before.text.decode(), current.text.decode()
-        hunk = nearest(hunks(old, new), self._rows[1])
-        if hunk is None:
-            return None
-        return RecentChange(TokenizedText(old), TokenizedText(new), hunk, language_for(current.path, current.language))
+        language = language_for(current.path, current.language)
+        return RecentChange.at(self._before.text.decode(), current.text.decode(), self._rows[1], language)
 
     def remember(self, path: str, old: str, new: str) -> None:
         """Adds a change of lines that was made at once, such as an accepted offer."""
@@ -189,9 +185,10 @@ class NextEdits:
         told: Mapping[int, str] | None = None,
     ) -> list[Offer]:
         """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
-        uri, text, least = document.uri, document.text.decode(), ELSEWHERE if where == "elsewhere" else SURE
         try:
-            return await asyncio.to_thread(offers, change, uri, text, past, where=where, least=least, told=told)
+            return await asyncio.to_thread(
+                offers, change, document.uri, document.text.decode(), past, where=where, told=told
+            )
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []

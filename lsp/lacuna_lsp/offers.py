@@ -19,10 +19,9 @@ from lacuna_lsp.connection import ServiceConnection
 from lacuna_lsp.document import ClientDocument
 from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
-from lacuna_model.next_edit.changes import RecentChange, hunks
-from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
+from lacuna_model.next_edit.changes import KINDS, RecentChange, TokenizedText, hunks, is_name
+from lacuna_model.next_edit.following import ELSEWHERE, SURE, Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.renames import Where
-from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import Hunk, common_ends
 from lacuna_model.text.lines import line_starts, lines_of
 from lacuna_server.wire.protocol import ServiceError
@@ -102,7 +101,6 @@ def offers(
     past: Sequence[PastChange],
     *,
     where: Where,
-    least: float = SURE,
     told: Mapping[int, str] | None = None,
 ) -> list[Offer]:
     """Returns the places of a text that follow a change, as offers in order.
@@ -113,7 +111,7 @@ def offers(
     """
     tokens = change.new if where == "here" else TokenizedText(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
-    picked = chosen(found if where == "here" else outside_change(change, tokens, found), least)
+    picked = chosen(found, ELSEWHERE if where == "elsewhere" else SURE)
     starts = [*accumulate(map(len, lines_of(text, keepends=True)), initial=0)]
     made: list[Offer] = []
     for kind in KINDS:

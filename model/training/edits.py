@@ -10,8 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from lacuna_model.core.errors import NotPublishedError
-from lacuna_model.next_edit.changes import hunks
-from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText
+from lacuna_model.next_edit.changes import LINE_ENDS, TokenizedText, hunks
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import lines_of
 from training.corpus import SPLITS

@@ -7,8 +7,7 @@ from lacuna_lsp.document import ClientDocument
 from lacuna_lsp.offers import ROWS, Offer, near, offers, probability
 from lacuna_model.core.params import FillStats, InfillResult, PastChange, Status
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.text.diff import Hunk
 from lacuna_server.wire.protocol import ServiceError
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 from pygls.capabilities import get_capability
 
 from lacuna_lsp.client.protocol import OwnParams
@@ -138,7 +138,7 @@ def refactoring(wanted: Refactor) -> Refactoring:
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
-        plain = replace_fields(wanted, instruction="", template="<<fill>>")
+        plain = replace(wanted, instruction="", template="<<fill>>")
         return by_instruction(refactoring(plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
@@ -227,7 +227,7 @@ def changes(ls: Server, proposed: Plan, looked_at: Sequence[Source]) -> list[Doc
         if document is None:  # editors do not count a byte order mark as text
             document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, ls.session.encoding)
             skipped = len(source.data) - document.size
-        moved = (replace_fields(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
+        moved = (replace(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
         found.append(DocumentEdits(document, file.version, tuple(moved)))
     return found
 

@@ -16,9 +16,9 @@ from lacuna_lsp.server import Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, Diagnostic, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.editing.names import is_documentation
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.text.diff import unified
 from lacuna_model.text.lines import LINE_END
@@ -62,7 +62,7 @@ def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
 def _stub(body: Node) -> Region | None:
     comments = [child for child in body.named_children if "comment" in child.type]
     statements = [child for child in body.named_children if "comment" not in child.type]
-    if statements and _is_docstring(statements[0]) and len(statements) > 1:
+    if len(statements) > 1 and is_documentation(statements[0]):
         statements = statements[1:]
     if len(statements) == 1 and _STUB.fullmatch(statements[0].text or b""):
         return Region(statements[0].start_byte, statements[0].end_byte)
@@ -71,10 +71,6 @@ def _stub(body: Node) -> Region | None:
     if not any(_TODO.search(comment.text or b"") for comment in comments):
         return None
     return Region(comments[-1].end_byte, body.end_byte - 1)
-
-
-def _is_docstring(node: Node) -> bool:
-    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
 
 
 class Propagate(Arguments, frozen=True):
@@ -95,8 +91,10 @@ async def followed(
     """
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
-    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, wanted.position.line)
-    language = new.language.name
+    saved, row, language = document.saved.decode(), wanted.position.line, new.language.name
+    change = await asyncio.to_thread(RecentChange.at, saved, new.text, row, new.language)
+    if change is None:
+        raise RequestError("nothing has been changed in this file since it was saved")
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
     looked_at, _ = await sources(ls, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
@@ -108,7 +106,7 @@ async def followed(
     found = await asyncio.to_thread(by_tokens)
     if not any(items for _, items in found):
         await awake(document)
-        written = await near(ls.engine, document, change, (), wanted.position.line)
+        written = await near(ls.engine, document, change, (), row)
         lines = new.data.splitlines(keepends=True)
         for one in written:
             if one.probability >= SURE:
@@ -116,14 +114,6 @@ async def followed(
                 end = start + len(one.old.encode())
                 found.append((new, [Rewrite(start, end, (one.new,), first_line(one.old))]))
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
-
-
-def _change_at(old: str, new: Source, row: int) -> RecentChange:
-    """Returns the change nearest to a line of the new text; raises RequestError if the texts are equal."""
-    hunk = nearest(hunks(old, new.text), row)
-    if hunk is None:
-        raise RequestError("nothing has been changed in this file since it was saved")
-    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk, new.language)
 
 
 def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:

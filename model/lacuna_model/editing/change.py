@@ -90,9 +90,6 @@ class Asked:
     def _has(self, stems: str) -> bool:
         return bool(re.search(rf"\b(?:{stems})", self._told, re.IGNORECASE))
 
-    def _begins(self, stems: str) -> bool:
-        return bool(re.match(rf"\W*{stems}", self.instruction, re.IGNORECASE))
-
     @property
     def less(self) -> bool:
         """Whether it asks for text to be deleted, shortened or replaced."""
@@ -101,7 +98,8 @@ class Asked:
     @property
     def adds(self) -> bool:
         """Whether it asks for something to be added, and begins with that."""
-        return self._begins(_ADDS) and not self._has("instead|rather than|statt")
+        begins = re.match(rf"\W*{_ADDS}", self.instruction, re.IGNORECASE)
+        return begins is not None and not self._has("instead|rather than|statt")
 
     @property
     def called(self) -> str:
@@ -207,7 +205,6 @@ class AskedChange:
 
     @cached_property
     def _known(self) -> dict[str, list[Name]]:
-        """The names of each new text that was asked about."""
         return {}
 
     def _names(self, text: bytes, start: int, end: int) -> list[Name]:

@@ -20,11 +20,10 @@ from lacuna_model.core.params import (
     with_fills,
 )
 from lacuna_model.core.regions import standing
-from lacuna_model.editing import lines
+from lacuna_model.editing import tidy
 from lacuna_model.editing.change import Asked, AskedChange
 from lacuna_model.editing.judge import accepted_text
-from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
-from lacuna_model.editing.prompts import rows_layout, window_layout
+from lacuna_model.editing.prompts import EditedPart, chat_layout, edit_layout, rows_layout, window_layout
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import encoded, fill_group
@@ -179,22 +178,21 @@ class Editor:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
         last = [one.bare for one in self._changes[-1:]]
         deletes = any(len(one.new.splitlines()) < len(one.old.splitlines()) for one in last)
-        whole = written if deletes else lines.without_losses(part.text, written)
+        whole = written if deletes else tidy.without_losses(part.text, written)
         if whole != written and not self._is_valid(part, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
-        return Rewriting("ok", whole, "", (*blank, *lines.carried(log_probs, written, whole)))
+        return Rewriting("ok", whole, "", (*blank, *tidy.carried(log_probs, written, whole)))
 
     def _whole(self, part: EditedPart, instruction: str, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
         start, end, request = len(part.above), part.region.end, self._request
         change = AskedChange(part.document, start, end, Asked(instruction), request.path, request.language)
-        if hint := lines.hint(part.old, written):
+        if hint := tidy.hint(part.old, written):
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:
-            fill = new.removeprefix(part.indentation)
-            return part.indentation + fill == new and self._is_valid(part, fill)
+            return new.startswith(part.indentation) and self._is_valid(part, new.removeprefix(part.indentation))
 
         found = accepted_text(change, part.indentation + written, is_valid)
         if found.text is None:

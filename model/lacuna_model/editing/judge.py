@@ -2,20 +2,30 @@
 
 All ways to an edit (command line, editors, agents, HTTP) use this one judge. An answer is *refused* for what breaks the
 file or is no edit of these lines, whatever was asked: a definition from beside comes again, an import is gone that the
-file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a line that
-the instruction shares no word with. Both are the rest of a sentence that begins with "the new text".
+file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a string
+says something else. Both are the rest of a sentence that begins with "the new text".
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.editing.change import AskedChange, pieces
-from lacuna_model.editing.lines import AnswerHunk, changes, is_blank, is_line_of, is_taken_up, split, words
 from lacuna_model.editing.names import BRINGS, COMMENT, Name, code
-from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
-from lacuna_model.editing.tidy import FENCE, STRING, tidied
+from lacuna_model.editing.prompts import AGAIN, ANSWER, BESIDE, THE_PART
+from lacuna_model.editing.tidy import (
+    FENCE,
+    STRING,
+    AnswerHunk,
+    changes,
+    is_blank,
+    is_line_of,
+    is_taken_up,
+    split,
+    tidied,
+    words,
+)
 from lacuna_model.text.lines import with_feeds
 
 _CONDITION = r"\b(?:if|unless|guard)\b"
@@ -107,22 +117,21 @@ def _num_fences(text: str) -> int:
 def _gone(change: AskedChange, new: str) -> list[Name]:
     """The names that the lines define and the new text does not, but for those that the instruction says.
 
-    A name in another form (``getUser``, ``get_user``) is there, and so is a value that is local to a new definition.
+    A name in another form (``getUser``, ``get_user``) is there, and so is a value that is local to a new definition and
+    that no text beside the lines uses.
     """
     found = change.names_of(new)
     left, forms = Counter(name.text for name in found), {tuple(pieces(name.text)) for name in found}
     gone = []
     for name in change.names:
         left[name.text] -= 1
-        if left[name.text] < 0 and not change.asked.says(name.text) and tuple(pieces(name.text)) not in forms:
+        if left[name.text] >= 0 or change.asked.says(name.text) or tuple(pieces(name.text)) in forms:
+            continue
+        word = rf"(?<![\w.]){re.escape(name.text)}\b"
+        moved = re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new) and not re.search(word, change.before + change.after)
+        if name.local or not moved:
             gone.append(name)
-    return [name for name in gone if name.local or not _is_moved(change, name, new)]
-
-
-def _is_moved(change: AskedChange, name: Name, new: str) -> bool:
-    """Whether a value is now local to a definition of the new text, and no text beside the lines uses it."""
-    word = rf"(?<![\w.]){re.escape(name.text)}\b"
-    return bool(re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new)) and not re.search(word, change.before + change.after)
+    return gone
 
 
 def _needed(change: AskedChange, new: str) -> Iterator[str]:
@@ -200,29 +209,29 @@ def _names_lost(change: AskedChange, new: str) -> Iterator[str]:
 
 
 def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
-    """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments."""
+    """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments.
+
+    Where the instruction asks for less, those that share no word with it, where other changes share one.
+    """
     asked, found = change.asked, changes(change.old, new)
-    if asked.less:
-        return
     changed = [line for hunk in found for line in hunk.new]
     fresh = [line for line in changed if line.strip() and not is_line_of(line, change.old)]
     comments = asked.translates or asked.corrects or (asked.comments and not asked.adds)
     others = [line for line in fresh if COMMENT.match(line)]
+    if asked.less:
+        apart = [hunk for hunk in found if not asked.shares("".join(hunk.lines))]
+        found = [hunk for hunk in apart if hunk.kind == "delete" and len(apart) < len(found)]
     for hunk in found:
         for line in hunk.old:
             if not line.strip() or is_line_of(line, new):
                 continue
             gone = hunk.kind == "delete" and not is_taken_up([line], changed)
-            if COMMENT.match(line) and not (comments or _is_renamed(change, line, others)):
+            lost = [words(line) - words(other) for other in others]
+            renamed = any(one and all(map(asked.says, one)) for one in lost)
+            if COMMENT.match(line) and not (comments or renamed):
                 yield f"{'changes' if others else 'leaves out'} a comment: {line.strip()}"
             elif gone or not fresh or _joins(change, hunk) or (BRINGS.match(line) and len(hunk.new) < len(hunk.old)):
                 yield f"leaves out a line: {line.strip()}"
-
-
-def _is_renamed(change: AskedChange, line: str, others: Sequence[str]) -> bool:
-    """Whether one of other lines has all words of a line, but for some that the instruction says."""
-    lost = [words(line) - words(other) for other in others]
-    return any(one and all(map(change.asked.says, one)) for one in lost)
 
 
 def _strings(change: AskedChange, new: str) -> Iterator[str]:
@@ -263,16 +272,6 @@ def _added(change: AskedChange, new: str) -> Iterator[str]:
 def _words(text: str) -> set[str]:
     """The words and operators of a text, without those that stand for nothing."""
     return set(re.findall(r"\w+|[^\w\s,;:'\"(){}\[\]]", text)) - {"_"}
-
-
-def _beside(change: AskedChange, new: str) -> Iterator[str]:
-    """Lines that share no word with the instruction and lose some of their own, where other changes share one."""
-    found = [hunk for hunk in changes(change.old, new) if not is_blank(hunk.lines)]
-    apart = [hunk for hunk in found if not change.asked.shares("".join(hunk.lines))]
-    for hunk in apart if len(apart) < len(found) and not change.asked.corrects else ():
-        if not _words("".join(hunk.old)) <= _words("".join(hunk.new)):
-            first = next(line for line in hunk.lines if line.strip())
-            yield f"changes a line that the instruction does not name: {first.strip()}"
 
 
 def _others(change: AskedChange, new: str) -> Iterator[str]:
@@ -417,7 +416,6 @@ _OF_CODE: tuple[Rule, ...] = (
     _added,
     _others,
     _renamed,
-    _beside,
     _form_alone,
     _numbers,
     _conditions,

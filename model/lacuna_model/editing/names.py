@@ -191,14 +191,14 @@ def code(text: bytes, language: Language | None, span: Span | None = None) -> li
     left, found = [root], list[bytes]()
     while left:
         node = left.pop()
-        if node.start_byte < end and node.end_byte > start and not _is_documentation(node):
+        if node.start_byte < end and node.end_byte > start and not is_documentation(node):
             left += reversed(node.children)
             if not node.children and start <= node.start_byte:
                 found.append(b" ".join((node.text or b"").split()))
     return found
 
 
-def _is_documentation(node: Node) -> bool:
+def is_documentation(node: Node) -> bool:
     """Whether a node is a comment, or a string that is a statement of its own."""
     alone = node.type == "expression_statement" and node.named_child_count == 1
     return "comment" in node.type or (alone and node.named_children[0].type == "string")

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Literal, NamedTuple
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, is_name, is_word, net
+from lacuna_model.next_edit.changes import LINE_ENDS, QUOTES, RecentChange, is_name, is_word, net
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import unmatched
 
@@ -182,45 +181,38 @@ def generalised(exact: Pattern) -> Pattern | None:
 def collapsed(exact: Pattern) -> Pattern | None:
     """Returns the pattern with one variable for each run of several kept words of one line; None if there is none."""
     kept, texts = exact.kept, exact.literals
+
+    def shift(index: int) -> int | None:
+        return kept[index] - index if index in kept and texts[index] not in LINE_ENDS else None
+
     runs: list[_Run] = []
-    index = 0
-    while index < len(texts):
-        stop = index
-        while stop in kept and kept[stop] == kept[index] + stop - index and texts[stop] not in LINE_ENDS:
-            stop += 1
-        if stop - index > 1 and any(map(is_word, texts[index:stop])) and not unmatched(texts[index:stop]):
-            runs.append(_Run(index, stop - index, kept[index]))
-        index = max(stop, index + 1)
+    for by, group in groupby(range(len(texts)), shift):
+        start, *more = group
+        run = texts[start : start + 1 + len(more)]
+        if by is not None and more and any(map(is_word, run)) and not unmatched(run):
+            runs.append(_Run(start, len(run), start + by))
     found = _with_variables(exact, runs)
     return found if runs and found.literals else None
 
 
 def _with_variables(exact: Pattern, runs: Sequence[_Run]) -> Pattern:
     """Returns the pattern with a variable in the place of each run."""
-    sizes = {run.start: run.size for run in runs}
-    elements, blanks, numbers = list[Element](), list[str](), dict[int, int]()
-    index = 0
-    while index < len(exact.old):
-        size = sizes.get(index, 0)
-        variable = Variable.WORD if size == 1 else Variable.TOKENS
-        numbers |= dict.fromkeys(range(index, index + max(size, 1)), len(elements))
-        blanks.append(exact.blanks[index])
-        elements.append(variable if size else exact.old[index])
-        index += max(size, 1)
+    inner = {index for run in runs for index in range(run.start + 1, run.start + run.size)}
+    left = [index for index in range(len(exact.old)) if index not in inner]
+    variables = {run.start: Variable.WORD if run.size == 1 else Variable.TOKENS for run in runs}
     moved = {run.position: run for run in reversed(runs)}
-    outputs, new_blanks = list[Output](), list[str]()
-    position = 0
+    outputs, new_blanks, position = list[Output](), list[str](), 0
     while position < len(exact.new):
-        output, run = exact.new[position], moved.get(position)
+        run = moved.get(position)
+        output = run.start if run is not None else exact.new[position]
+        outputs.append(left.index(output) if isinstance(output, int) else output)
         new_blanks.append(exact.new_blanks[position])
-        source = run.start if run is not None else output
-        outputs.append(numbers[source] if isinstance(source, int) else source)
         position += run.size if run is not None else 1
     return replace(
         exact,
-        old=tuple(elements),
+        old=tuple(variables.get(index, exact.old[index]) for index in left),
         new=tuple(outputs),
-        blanks=(*blanks, exact.blanks[-1]),
+        blanks=tuple(exact.blanks[index] for index in (*left, len(exact.old))),
         new_blanks=(*new_blanks, exact.new_blanks[-1]),
     )
 

@@ -1,16 +1,17 @@
 """Finds the places of a pattern, and what each would become there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
+from lacuna_model.next_edit.changes import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.next_edit.patterns import Element, Output, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_word
 from lacuna_model.text.diff import common_ends
 from lacuna_model.text.lines import unmatched
 
-MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
+# Behind a variable; None is the end of the text.
+_EDGES = LINE_ENDS | {None, ")", "]", "}", ",", ";", ":"}
 # The work, in nominal nanoseconds: of an element that is compared, of a token in it, and of one that is written.
 STEP_NS, TOKEN_NS, RENDERED_NS = 1_500, 100, 4_000
 
@@ -40,11 +41,10 @@ def places(
     avoided: Sequence[tuple[int, int]] = (),
     *,
     until: int | None = None,
-    accepts: Callable[[MatchedPlace], bool] = lambda _: True,
 ) -> Iterator[MatchedPlace]:
     """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens.
 
-    At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
+    The search ends at the mark ``until`` of this thread's work.
     """
     parts = [(number, part) for number, part in enumerate(pattern.old) if isinstance(part, str)]
     if not parts:
@@ -52,19 +52,15 @@ def places(
     # The rarest token that has to be there.
     number, text = min(parts, key=lambda one: (len(tokens.places.get(one[1], ())), one[0]))
     reach = int(len(pattern.kept) == len(pattern.old))  # what is inserted beside the change would be inserted twice
-    found = 0
     for at in tokens.places.get(text, ()):
         if until is not None and work.reached(until):
             return
-        matched = _matched(pattern, tokens, number, at)
-        if matched is None or found >= MAX_PLACES:
+        if (matched := _matched(pattern, tokens, number, at)) is None:
             continue
         first, last = matched[0][0], matched[-1][1]
         if any(first < end + reach and start - reach < last for start, end in avoided):
             continue
-        place = _rendered(pattern, tokens, matched)
-        if place is not None and accepts(place):
-            found += 1
+        if (place := _Writing(pattern, tokens, matched).place()) is not None:
             yield place
 
 
@@ -92,7 +88,8 @@ def _fits(pattern: Pattern, tokens: TokenizedText, index: int, position: int, st
     if not 0 <= here < len(texts):
         return None
     if element is not Variable.TOKENS:
-        same = is_word(texts[here]) if element is Variable.WORD else _same(texts[here], element)
+        text = texts[here]
+        same = is_word(text) if element is Variable.WORD else text == element or {text, element} <= LINE_ENDS
         return position + step if same else None
     behind = pattern.old[index + 1] if step == 1 and index + 1 < len(pattern.old) else None
     for size in range(1, LONGEST_VARIABLE):
@@ -101,114 +98,86 @@ def _fits(pattern: Pattern, tokens: TokenizedText, index: int, position: int, st
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
         edge = texts[high] if step == 1 and high < len(texts) else None
-        if not unmatched(texts[low:high]) and (edge == behind if isinstance(behind, str) else _is_edge(edge)):
+        if not unmatched(texts[low:high]) and (edge == behind if isinstance(behind, str) else edge in _EDGES):
             return high if step == 1 else low
     return None
 
 
-def _same(text: str, wanted: str) -> bool:
-    return text == wanted or (text in LINE_ENDS and wanted in LINE_ENDS)
+class _Writing:
+    """What the new tokens of a pattern are at a place, and the blanks before each of them and behind the last one."""
 
+    def __init__(self, pattern: Pattern, tokens: TokenizedText, parts: Parts) -> None:
+        self._pattern, self._tokens, self._parts = pattern, tokens, parts
+        self._first, self._last = parts[0][0], parts[-1][1]
+        self._own = [tokens.blank(index) for index in (*(first for first, _ in parts), self._last)]
+        self._ends = [self._is_line_end(output) for output in pattern.new]
 
-def _is_edge(text: str | None) -> bool:
-    return text is None or text in LINE_ENDS or text in (")", "]", "}", ",", ";", ":")
+    def place(self) -> MatchedPlace | None:
+        """Returns the place with its new text, without what stays at both ends; None if all of it stays."""
+        pattern, tokens = self._pattern, self._tokens
+        work.spend(len(pattern.new) * RENDERED_NS)
+        pieces = [f"{self._blank(position)}{self._text(output)}" for position, output in enumerate(pattern.new)]
+        text = "".join((*pieces, self._blank(len(pattern.new))))
+        start, end = tokens.ends[self._first], tokens.starts[self._last]
+        old = tokens.text[start:end]
+        lead, tail = common_ends(old, text)
+        new = text[lead : len(text) - tail]
+        found = MatchedPlace(pattern, self._first, self._last, self._parts, start + lead, end - tail, new)
+        return None if text == old else found
 
-
-def _rendered(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> MatchedPlace | None:
-    """Returns the place with its new text, without what stays at both ends; None if all of it stays."""
-    work.spend(len(pattern.new) * RENDERED_NS)
-    first, last = parts[0][0], parts[-1][1]
-    pieces = [] if pattern.new else [_left(pattern, tokens, parts)]
-    for position, output in enumerate(pattern.new):
-        pieces.append(_blank(pattern, tokens, parts, position))
+    def _text(self, output: Output) -> str:
+        text = self._tokens.text
         if isinstance(output, int):
-            begin, stop = parts[output]
-            pieces.append(tokens.text[tokens.starts[begin] : tokens.ends[stop]])
-        else:
-            pieces.append(_line_end(output, tokens))
-    if pattern.new:
-        pieces.append(_blank(pattern, tokens, parts, len(pattern.new)))
-    start, end = tokens.ends[first], tokens.starts[last]
-    old, text = tokens.text[start:end], "".join(pieces)
-    lead, tail = common_ends(old, text)
-    new = text[lead : len(text) - tail]
-    return None if text == old else MatchedPlace(pattern, first, last, parts, start + lead, end - tail, new)
+            begin, stop = self._parts[output]
+            return text[self._tokens.starts[begin] : self._tokens.ends[stop]]
+        return ("\r\n" if "\r\n" in text[:2000] else "\n") if output in LINE_ENDS else output
+
+    def _blank(self, position: int) -> str:
+        """Returns the blanks before a new token, or behind the last one: the place's own, where the change kept them.
+
+        Those of a new line are indented by the line of the change that is indented most like it.
+        """
+        pattern, index = self._pattern, self._kept_blank(position)
+        blank = pattern.new_blanks[position]
+        if not self._begins_line(position):
+            return self._own[index] if index is not None and blank == pattern.blanks[index] else blank
+        if index is not None:
+            return _as_indented(blank, pattern.blanks[index], self._own[index])
+        begun = [number + 1 for number, part in enumerate(pattern.old) if part in LINE_ENDS]
+        lines = [(pattern.blanks[number], self._own[number]) for number in begun]
+        lines.insert(0, (pattern.indent, self._tokens.indent(self._first)))
+        return _as_indented(blank, *min(lines, key=lambda one: abs(len(one[0]) - len(blank))))
+
+    def _kept_blank(self, position: int) -> int | None:
+        """Returns which of the old blanks stands before a new token; None for one that follows another than before."""
+        old, new = self._pattern.old, self._pattern.new
+        if not new:  # of a deletion, those that are left
+            blanks = self._pattern.blanks
+            return next((index for index in (0, len(old)) if blanks[index] == self._pattern.new_blanks[0]), None)
+        if position == 0:
+            return 0
+        if position == len(new):
+            return len(old) if self._ends[-1] == self._is_line_end(old[-1]) else None
+        output, previous = new[position], new[position - 1]
+        if not isinstance(output, int) or output == 0:
+            return None
+        begin_lines = self._ends[position - 1] and self._is_line_end(output - 1)
+        return output if begin_lines or previous == output - 1 else None
+
+    def _begins_line(self, position: int) -> bool:
+        """Whether the blanks before a new token are the indentation of a line."""
+        texts, first, last = self._tokens.texts, self._first, self._last
+        left = self._ends[position - 1] if position else first == 0 or texts[first - 1] in LINE_ENDS
+        is_last = position == len(self._ends)
+        return left and not (last < len(texts) and texts[last] in LINE_ENDS if is_last else self._ends[position])
+
+    def _is_line_end(self, part: Element | Output) -> bool:
+        return (self._pattern.old[part] if isinstance(part, int) else part) in LINE_ENDS
 
 
-def _blank(pattern: Pattern, tokens: TokenizedText, parts: Parts, position: int) -> str:
-    """Returns the blanks before a new token, or behind the last one: the place's own, where the change kept them."""
-    blank, index = pattern.new_blanks[position], _kept_blank(pattern, position)
-    begins = _begins_line(pattern, tokens, parts, position)
-    if index is None:
-        return _as_indented(blank, _indents(pattern, tokens, parts)) if begins else blank
-    before, own = pattern.blanks[index], _own_blank(tokens, parts, index)
-    if begins:
-        return _as_indented(blank, [(before, own)])
-    return own if blank == before else blank
-
-
-def _kept_blank(pattern: Pattern, position: int) -> int | None:
-    """Returns which of the old blanks stands before a new token; None for one that follows another than before."""
-    if position == 0:
-        return 0
-    if position == len(pattern.new):
-        same = _is_line_end(pattern, pattern.new[-1]) == _is_line_end(pattern, pattern.old[-1])
-        return len(pattern.old) if same else None
-    output, previous = pattern.new[position], pattern.new[position - 1]
-    if not isinstance(output, int) or output == 0:
-        return None
-    begin_lines = _is_line_end(pattern, previous) and _is_line_end(pattern, pattern.old[output - 1])
-    return output if begin_lines or previous == output - 1 else None
-
-
-def _begins_line(pattern: Pattern, tokens: TokenizedText, parts: Parts, position: int) -> bool:
-    """Whether the blanks before a new token are the indentation of a line."""
-    first, last = parts[0][0], parts[-1][1]
-    ends = [_is_line_end(pattern, output) for output in pattern.new[max(position - 1, 0) : position + 1]]
-    if position == 0:
-        ends.insert(0, first == 0 or tokens.texts[first - 1] in LINE_ENDS)
-    if position == len(pattern.new):
-        ends.append(last < len(tokens.texts) and tokens.texts[last] in LINE_ENDS)
-    return ends == [True, False]
-
-
-def _is_line_end(pattern: Pattern, part: Element | Output) -> bool:
-    element = pattern.old[part] if isinstance(part, int) else part
-    return element in LINE_ENDS
-
-
-def _own_blank(tokens: TokenizedText, parts: Parts, index: int) -> str:
-    """Returns the blanks before an element at a place, or behind the last one."""
-    return tokens.blank(parts[index][0] if index < len(parts) else parts[-1][1])
-
-
-def _left(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> str:
-    """Returns the blanks that are left of a deletion."""
-    closing = pattern.new_blanks[-1]
-    for index in (0, len(parts)):
-        if closing == pattern.blanks[index]:
-            return _own_blank(tokens, parts, index)
-    begins = _begins_line(pattern, tokens, parts, 0)
-    return _as_indented(closing, _indents(pattern, tokens, parts)) if begins else closing
-
-
-def _indents(pattern: Pattern, tokens: TokenizedText, parts: Parts) -> Sequence[tuple[str, str]]:
-    """Returns the indentation of the lines of a pattern's old tokens, each with that of the same line at a place."""
-    begun = [index + 1 for index, part in enumerate(pattern.old) if _is_line_end(pattern, part)]
-    inner = [(pattern.blanks[index], _own_blank(tokens, parts, index)) for index in begun]
-    return [(pattern.indent, tokens.indent(parts[0][0])), *inner]
-
-
-def _as_indented(blank: str, indents: Sequence[tuple[str, str]]) -> str:
-    """Returns the indentation of a new line at a place, by the line of the change that is indented most like it."""
-    before, own = min(indents, key=lambda one: abs(len(one[0]) - len(blank)))
+def _as_indented(blank: str, before: str, own: str) -> str:
+    """Returns the indentation of a new line at a place, by a line with that of ``before``, which there is ``own``."""
     if blank.startswith(before):
         return own + blank.removeprefix(before)
     less = before.removeprefix(blank)
     return own.removesuffix(less) if before.startswith(blank) and own.endswith(less) else blank
-
-
-def _line_end(text: str, tokens: TokenizedText) -> str:
-    if text not in LINE_ENDS:
-        return text
-    return "\r\n" if "\r\n" in tokens.text[:2000] else "\n"

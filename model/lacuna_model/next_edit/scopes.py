@@ -14,12 +14,14 @@ from tree_sitter import Node
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.next_edit.changes import Kind, TokenizedText
 from lacuna_model.next_edit.scope_rules import RULES, ScopeRules
-from lacuna_model.next_edit.tokens import Kind, TokenizedText
 
 MAX_OCCURRENCES = 20_000  # a name with more of them is not looked into
 WAY_NS = 60_000  # nominal nanoseconds: the work of an occurrence
 SELVES = frozenset(("self", "cls", "this", "$this"))
+# What belongs to the function around it.
+_BODIES = frozenset(("block", "statement_block", "compound_statement", "function_declarator", "constructor_body"))
 _ASSIGNED = frozenset(("assignment.left", "assignment_expression.left"))
 _CONSTRUCTORS = ("__init__", "constructor", "__construct", "initialize")
 _TEXTS = ("string", "char", "heredoc", "jsx_text", "regex")
@@ -200,7 +202,7 @@ class Scopes:
         for number, one in enumerate(way.around[:-1]):
             kind = one.node.type
             skip = skip or one.place in rules.outside
-            if kind not in rules.scopes or (kind in rules.bodies and self._is_body(way, number)):
+            if kind not in rules.scopes or (kind in _BODIES and self._is_body(way, number)):
                 continue
             if not skip:
                 yield one
@@ -280,12 +282,15 @@ class ParsedText:
     def __init__(self, tokens: TokenizedText, language: Language | None) -> None:
         self._tokens = tokens
         self._language = language if language is not None and language.name in RULES else None
+        self._known: dict[tuple[str, ...], Scopes] = {}
 
-    def scopes(self, names: Sequence[str]) -> Scopes | None:
+    def scopes(self, names: tuple[str, ...]) -> Scopes | None:
         """Returns the scopes of some names; None for a language without rules, and where no parse ends."""
         if self._language is None or self._root is None:
             return None
-        return Scopes(self._tokens, self._root, RULES[self._language.name], names)
+        if names not in self._known:
+            self._known[names] = Scopes(self._tokens, self._root, RULES[self._language.name], names)
+        return self._known[names]
 
     @cached_property
     def _root(self) -> Node | None:

@@ -15,8 +15,8 @@ from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.decode.gate import UNKNOWN, NameKind, NameUse
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
+from lacuna_model.next_edit.changes import TokenizedText, is_name
 from lacuna_model.next_edit.scopes import ParsedText
-from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files
@@ -133,7 +133,7 @@ class KnownNames:
             for index, name in enumerate(tokens.texts)
             if tokens.ends[index + 1] >= len(head) and is_name(name)  # what stands right before the gap may declare
         ]
-        scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
+        scopes = ParsedText(tokens, self._language).scopes(tuple(dict.fromkeys(name for _, name in used)))
         if scopes is None:
             return None
         roles = [(index, name, scopes.at(index), _is_made(tokens, index)) for index, name in used]

@@ -9,8 +9,7 @@ from typing import Literal
 from lacuna_model.core.context import heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import PastChange, Region
-from lacuna_model.editing.part import EditedPart
-from lacuna_model.editing.prompts import header
+from lacuna_model.editing.prompts import EditedPart, header
 from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
@@ -10,7 +9,7 @@ from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.faults import Fault, Splice, carried_over
 from lacuna_model.text import diff
-from lacuna_model.text.lines import LINE_END
+from lacuna_model.text.lines import LINE_END, splice
 from lacuna_server import files
 from lacuna_server.files import FileText
 from lacuna_server.refactor.places.source import Source
@@ -27,8 +26,7 @@ def added_errors(document: FileText, start: int, end: int, text: str) -> list[st
     if language is None:
         raise RequestError(f"{document.path}: no language is known for this name, so its syntax is not checked")
     old = Source(str(document.path), document.text, language)
-    data = old.data
-    new = Source(old.path, (data[:start] + text.encode() + data[end:]).decode(), language)
+    new = Source(old.path, splice(old.data, [(start, end, text.encode())]).decode(), language)
     known = carried_over(old.faults, [Splice(start, end, len(text.encode()))])
     added = sorted(new.faults - known, key=lambda fault: fault.start)
     if added:
@@ -131,22 +129,20 @@ class Places:
             self._check(document, None, version)
             return self._found(document, old_text)
         start, end = files.lines_at(document, lines)
-        there = document.text.encode()[:end].decode()
         if not old_text:
-            first = len(_lines(there.encode()[:start].decode())) + 1
-            self._check(document, range(first, len(_lines(there)) + 1), version)
+            first, _, last = lines.partition(":")
+            self._check(document, range(int(first), int(last or first) + 1), version)
             return start, end
         self._check(document, None, version)
-        if _lines(found := there.encode()[start:].decode()) != _lines(old_text):
-            raise RequestError(f"lines {lines} are not old_text; they begin {_shown(_lines(found)[0])}")
+        if (found := _lines(document.text.encode()[start:end].decode())) != _lines(old_text):
+            raise RequestError(f"lines {lines} are not old_text; they begin {_shown(found[0])}")
         self._known[document.path] = document.text
         return start, end
 
     def offset(self, document: FileText, position: str, version: str = "") -> int:
         """Returns the byte offset of a position LINE:COL. Raises RequestError as :meth:`lines` does."""
         offset = files.offset_at(document, position)
-        before = document.text.encode()[:offset].decode()
-        line = len(LINE_END.findall(before)) + 1
+        line = int(position.partition(":")[0])
         self._check(document, range(line, line + 1), version)
         return offset
 
@@ -182,8 +178,7 @@ def _moved(before: str, now: str) -> range:
     if len(old) == len(new):
         places = [place for pair in diff.once(old, new) if pair[0] != pair[1] for place in pair]
         return range(min(places) + 1, max(places) + 2) if places else range(0)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    return range(same + 1, max(len(old), len(new)) + 1)
+    return range(diff.num_common(old, new) + 1, max(len(old), len(new)) + 1)
 
 
 def _lines(text: str) -> list[str]:

@@ -20,9 +20,8 @@ from tests.benchmarks.edits.judging import judge, line_edits
 from tests.benchmarks.figures import Row, show
 
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import lines_of
 

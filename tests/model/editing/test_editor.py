@@ -25,7 +25,7 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.editing import editor
 from lacuna_model.editing.editor import LATE, UNCHANGED
-from lacuna_model.editing.part import edit_layout
+from lacuna_model.editing.prompts import edit_layout
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafts import OldTextDrafts
 from lacuna_model.fim.loading import LoadedFim

@@ -114,7 +114,6 @@ WARNED = [
     ("a.sh", 'check() {\n    if [ ! -d $TARGET ]; then\n        echo "no $TARGET"\n        exit 1\n    fi\n}\n',
      "print the message to stderr", 'check() {\n    echo "no $TARGET" >&2\n    exit 1\n}\n',
      "leaves out a condition: if [ ! -d $TARGET ]; then"),
-    ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace(" * 2", ""), "return m * 2"),
     ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace("* 2", "* 3"), "a number"),
     ("a.py", COPIED, "start at 1", COPIED.replace("range(", "range(1, ").replace("utf-8", "utf8"), "a string says"),
     ("a.py", '@timed("load")\ndef f(name):\n    return 1\n', "use an f-string",

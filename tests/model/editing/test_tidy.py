@@ -1,13 +1,12 @@
 """What is taken out of an answer or put back, and that the bytes of lines that stay are those of the file."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.editing.judge import Judged
-from lacuna_model.editing.lines import hunks, joined
-from lacuna_model.editing.tidy import tidied
+from lacuna_model.editing.tidy import carried, hint, hunks, joined, tidied, without_losses
 
-from .test_judge import change, judged
+from .test_judge import change
 
 
 def first(path: str, old: str, instruction: str, answer: str, before: str = "", after: str = "") -> str:
@@ -67,12 +66,43 @@ def test_an_answer_that_has_only_the_addition_is_added() -> None:
     assert first("A.java", old, "add a getter for y", answer, "class A {\n", "}\n") == f"{old}\n{answer}"
 
 
-def test_an_answer_that_had_to_go_on_behind_a_missing_comma_ends_there() -> None:
-    one = change("a.json", '  "a": {\n    "b": 1\n  },\n', "add c with the value 2", "{\n", '  "d": 3\n}\n')
-    answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n, "": "and more",\n'
-    assert judged(one, answer) == Judged('  "a": {\n    "b": 1,\n    "c": 2\n  },\n')
-
-
 def test_only_the_key_that_is_named_changes() -> None:
     text, answer = '[a]\nrand = "0.8"\nlog = "0.4"\n', '[a]\nrand = "0.9"\nlog = "0.5"\n'
     assert first("a.toml", text, "update log to 0.5", answer) == text.replace("0.4", "0.5")
+
+
+OLD = "def a():\n    return 1\n\n\ndef b():\n    x = 2\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    # ... rest of the code ...",
+        "// existing code unchanged",
+        "    # Rest of the function remains the same",
+        "# ...",
+    ],
+)
+def test_a_comment_that_stands_for_lines_is_found(line: str) -> None:
+    assert hint(OLD, f"def a():\n    return 2\n{line}\n") == line.strip()
+
+
+@pytest.mark.parametrize("line", ["# Returns the same value.", "# The rest of the budget is kept.", "x = [...]"])
+def test_other_lines_are_no_hints(line: str) -> None:
+    assert hint(OLD, f"{line}\n{OLD}") == ""
+
+
+def test_a_hint_that_the_old_text_has_is_a_comment_like_any_other() -> None:
+    assert hint("# ... rest of the code\na\nb\n", "# ... rest of the code\na\n") == ""
+
+
+def test_where_lines_would_be_lost_the_old_ones_stay_and_replaced_ones_do_not() -> None:
+    assert without_losses("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
+    assert without_losses("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"
+    assert without_losses("a\nb\n", "x\n") == "a\nb\n"
+    assert without_losses("", "a\n") == "a\n"
+
+
+def test_lines_that_were_put_back_do_not_move_the_probabilities_of_others() -> None:
+    assert carried((-1.0, -2.0), "a\nd\n", "a\nb\nc\nd\n") == (-1.0, 0.0, 0.0, -2.0)
+    assert carried((), "a\n", "a\n") == (0.0,)

@@ -1,5 +1,4 @@
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText, hunks
 from lacuna_model.text.diff import Hunk
 
 
@@ -14,10 +13,10 @@ def test_many_lines_alike_are_compared_in_bounded_time() -> None:
 
 
 def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
-    found = hunks("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n")
-    assert nearest(found, 1) == Hunk(0, 1, 0, 1)
-    assert nearest(found, 4) == Hunk(4, 5, 4, 5)
-    assert nearest([], 4) is None
+    old, new = "a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n"
+    for row, hunk in ((1, Hunk(0, 1, 0, 1)), (4, Hunk(4, 5, 4, 5))):
+        assert RecentChange.at(old, new, row) == RecentChange(TokenizedText(old), TokenizedText(new), hunk)
+    assert RecentChange.at(old, old, 4) is None
 
 
 def test_very_long_lines_are_no_exchange() -> None:

@@ -9,18 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.languages.python import PYTHON
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.lines import unmatched
 
 LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()
 
 
 def change(old: str, new: str, row: int = 0) -> RecentChange:
-    hunk = nearest(hunks(old, new), row)
-    assert hunk is not None
-    return RecentChange(TokenizedText(old), TokenizedText(new), hunk, PYTHON)
+    made = RecentChange.at(old, new, row, PYTHON)
+    assert made is not None
+    return made
 
 
 def followed(old: str, new: str, row: int = 0) -> str:

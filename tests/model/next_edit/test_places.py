@@ -2,16 +2,9 @@
 
 import pytest
 
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.patterns import Pattern, patterns
 from lacuna_model.next_edit.places import places
-from lacuna_model.next_edit.tokens import TokenizedText
-
-
-def change(old: str, new: str) -> RecentChange:
-    hunk = nearest(hunks(old, new), 0)
-    assert hunk is not None
-    return RecentChange(TokenizedText(old), TokenizedText(new), hunk)
 
 
 def becomes(pattern: Pattern, text: str) -> list[str]:
@@ -61,4 +54,6 @@ def becomes(pattern: Pattern, text: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_pattern_of_the_change_makes_the_expected_text(old: str, new: str, elsewhere: str, expected: str) -> None:
-    assert expected in {text for pattern in patterns(change(old, new)) for text in becomes(pattern, elsewhere)}
+    change = RecentChange.at(old, new, 0)
+    assert change is not None
+    assert expected in {text for pattern in patterns(change) for text in becomes(pattern, elsewhere)}

@@ -6,10 +6,9 @@ Other names ``total`` are other variables, members or keys.
 import pytest
 
 from lacuna_model.languages.registry import require_language
-from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.scope_rules import RULES
-from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import Hunk
 
 OLD, NEW = "total", "amount"
@@ -462,7 +461,7 @@ def test_the_table_has_only_kinds_and_fields_of_the_grammars() -> None:
         fields = {one.field_name_for_id(number) for one in grammars for number in range(1, one.field_count + 1)}
         places = {*rules.declares, *rules.outside, *rules.through, *rules.members, *rules.fields, *rules.keywords}
         places |= rules.tags
-        plain = {*rules.scopes, *rules.keys, *rules.closed, *rules.bodies, *rules.hoisted, *rules.passes, *rules.names}
+        plain = {*rules.scopes, *rules.keys, *rules.closed, *rules.hoisted, *rules.passes, *rules.names}
         places |= {kind if "." in kind else f"{kind}." for kind in plain | rules.shorthand}
         parts = [place.partition(".") for place in places]
         assert {kind for kind, _, _ in parts} - kinds == set()

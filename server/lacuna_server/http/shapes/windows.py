@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from lacuna_model.core import work
 from lacuna_model.core.params import Snippet
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.following import applied, candidates, chosen, outside_change
-from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.next_edit.changes import RecentChange, TokenizedText
+from lacuna_model.next_edit.following import applied, candidates, chosen
 from lacuna_model.text.diff import num_common_end
 from lacuna_model.text.lines import lines_of
 from lacuna_server.http.shapes import sentinels
@@ -74,11 +73,9 @@ class Window:
                 break
             if any(len(one) > MAX_CHARACTERS or one.count("\n") > MAX_LINES for one in (self.current, old, new)):
                 continue
-            hunk = nearest(hunks(old, new), new.count("\n"))
-            if hunk is None:
+            if (change := RecentChange.at(old, new, new.count("\n"), language)) is None:
                 continue
-            change = RecentChange(TokenizedText(old), TokenizedText(new), hunk, language)
-            found = chosen(outside_change(change, tokens, candidates(change, tokens, where="apart", until=until)))
+            found = chosen(candidates(change, tokens, where="apart", until=until))
             found = [one for one in found if one.kind == "code"] or found
             if not applied(self.current, found).startswith(self.begun):
                 found = [one for one in found if one.place.start >= len(self.begun)]
