@@ -129,48 +129,47 @@ class Segment:
 class Index:
     """The documents of one workspace by name, as tokens.
 
-    The unchanged files are indexed once, in the background. Documents that changed since are few; they are indexed
-    again on the first request after a change. Safe to use from several threads: readers keep the segments that they
-    were given.
+    All are indexed once, in the background. Documents that changed since are few; they are indexed again on the first
+    request after a change. Safe to use from several threads: readers keep the segments that they were given.
     """
 
     def __init__(self, vocab_size: int) -> None:
         self.kind = token_type(vocab_size)
         self._lock = Lock()
+        self._rest, self._gone = IndexedDocuments[str].index({}, self.kind), set[str]()
         self._changed: dict[str, Tokens] = {}
         self._recent: IndexedDocuments[str] | None = None
-        self.replace_all(IndexedDocuments.index({}, self.kind))
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether documents changed since all were indexed."""
+        return bool(self._gone or self._changed)
 
     @property
     def num_changed(self) -> int:
         """Tokens of the changed documents."""
         return sum(map(len, self._changed.values()))
 
-    @property
-    def names(self) -> set[str]:
-        """The names of all documents."""
+    def update(self, changes: Mapping[str, Sequence[int] | Tokens | None]) -> None:
+        """Add documents, or replace their tokens; None removes one."""
+        changed = {name: np.asarray(own, dtype=self.kind) for name, own in changes.items() if own is not None}
         with self._lock:
-            return (set(self._rest.names) - self._gone) | self._changed.keys()
-
-    def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
-        """Add a document, or replace its tokens."""
-        with self._lock:
-            self._changed[name] = np.asarray(tokens, dtype=self.kind)
-            self._gone.add(name)
+            self._gone |= changes.keys() & self._rest.numbers.keys()
+            self._changed = {name: own for name, own in self._changed.items() if name not in changes} | changed
             self._recent = None
 
-    def remove(self, name: str) -> None:
-        """Remove a document."""
-        with self._lock:
-            if self._changed.pop(name, None) is not None:
-                self._recent = None
-            self._gone.add(name)
-
     def replace_all(self, rest: IndexedDocuments[str]) -> None:
-        """Replace all documents: ``rest`` are the files as they are."""
+        """Replace all documents."""
         with self._lock:
-            self._rest, self._gone = rest, set[str]()
+            self._rest, self._gone = rest, set()
             self._changed, self._recent = {}, None
+
+    def merge(self, more: Mapping[str, Sequence[int]]) -> IndexedDocuments[str]:
+        """Index all documents anew, with some more; no other thread changes them meanwhile."""
+        kept = {name: own for name, own in self._rest.tokens() if name not in self._gone}
+        merged = IndexedDocuments.index({**kept, **self._changed, **more}, self.kind)
+        self.replace_all(merged)
+        return merged
 
     def segments(self, without: str = "") -> list[Segment]:
         """All segments of the current state, without the document ``without``."""

@@ -1,14 +1,12 @@
-"""How texts get into an index: the files of a workspace, and the documents that are being edited.
+"""The index of a workspace's files, kept in the user's cache, and that of a document that is being edited.
 
-The index of the files is kept in the user's cache, and only those that have changed are read again. In the index of a
-document, what a key costs grows with what it changed, and not with the file. It is indexed by pieces. A piece is
-encoded once, and sorted into a block with others; a block stays as long as most of it is in the document, and what is
-not is hidden. Only the pieces that were changed last are sorted at each key.
+In the index of a document, what a key costs grows with what it changed, and not with the file. It is indexed by pieces.
+A piece is encoded once, and sorted into a block with others; a block stays as long as most of it is in the document,
+and what is not is hidden. Only the pieces that were changed last are sorted at each key.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +14,7 @@ import numpy as np
 
 from lacuna_model.core.pieces import nearest_first
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings, read_source, scan
+from lacuna_model.files.scanning import Mark
 from lacuna_model.hub import atomic, models
 from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
 from lacuna_model.tokenizer import Tokenizer
@@ -27,18 +25,6 @@ SUFFIX = ".index"
 MAX_KEPT = 40
 # Indexes hold texts of the user's, so those that were not used for so long are removed.
 MAX_UNUSED_S = 60 * 24 * 3600
-
-Mark = tuple[int, int]
-# Bytes of text encoded at once; encoding takes many times the memory of the tokens.
-BATCH_BYTES = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedFiles:
-    """The files of a workspace as they were read: indexed, with size (bytes) and modification time (ns) of each."""
-
-    documents: IndexedDocuments[str]
-    marks: Mapping[str, Mark]
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,9 +43,11 @@ def location(root: Path, fingerprint: str) -> Path:
     return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
 
 
-def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
-    """Write an index, readable by its owner only, since it holds the text of the files, if that is possible."""
-    documents = files.documents
+def save(file: Path, documents: IndexedDocuments[str], marks: Mapping[str, Mark], fingerprint: str) -> None:
+    """Write an index, readable by its owner only, since it holds the text of the files, if that is possible.
+
+    ``marks`` are those of the files when they were read.
+    """
     body = [documents.data, documents.order.astype("<i4", copy=False).tobytes()]
     digest = hashlib.sha256()
     for part in body:
@@ -71,7 +59,7 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
             kind=documents.kind.str,
             text_bytes=len(documents.data),
             sha256=digest.hexdigest(),
-            marks=dict(files.marks),
+            marks=dict(marks),
             names=list(documents.names),
         )
     )
@@ -84,8 +72,11 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
     atomic.keep(file, f"*{SUFFIX}", write, most=MAX_KEPT, max_age_s=MAX_UNUSED_S)
 
 
-def load(file: Path, fingerprint: str) -> IndexedFiles | None:
-    """The index in a file; None where there is none, it is damaged, or it belongs to another tokenizer or version."""
+def load(file: Path, fingerprint: str) -> tuple[IndexedDocuments[str], dict[str, Mark]] | None:
+    """The index in a file, and the marks of the files in it.
+
+    None where there is none, it is damaged, or it belongs to another tokenizer or version.
+    """
     try:
         with atomic.kept(file) as stream:
             header = msgspec.json.decode(stream.readline(), type=_Header)
@@ -100,51 +91,8 @@ def load(file: Path, fingerprint: str) -> IndexedFiles | None:
     if digest.hexdigest() != header.sha256:
         return None
     suffixes = np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False)
-    return IndexedFiles(IndexedDocuments(data, np.dtype(header.kind), header.names, suffixes), header.marks)
-
-
-def refresh(
-    root: Path,
-    settings: WorkspaceSettings,
-    tokenizer: Tokenizer,
-    known: IndexedFiles | None = None,
-    *,
-    stopped: Callable[[], bool] = lambda: False,
-) -> IndexedFiles:
-    """Bring an index of the files under ``root`` up to date; returns ``known`` itself where nothing has changed.
-
-    ``stopped`` is checked between files: the files read so far are indexed, and the others keep their entries in
-    ``known``.
-    """
-    root, kind = absolute(root), token_type(tokenizer.vocab_size)
-    old: Mapping[str, Tokens] = dict(known.documents.tokens()) if known else {}
-    marks, tokens, waiting = dict[str, Mark](), dict[str, Tokens](), dict[str, str]()
-
-    def encode() -> None:
-        encoded = tokenizer.encode_batch(list(waiting.values()))
-        tokens.update((name, np.array(ids, dtype=kind)) for name, ids in zip(waiting, encoded, strict=True))
-        waiting.clear()
-
-    for file in scan(root, settings):
-        if stopped():
-            tokens |= {name: own for name, own in old.items() if name not in marks}
-            marks = dict(known.marks if known else {}) | marks
-            break
-        name, mark = name_of(root, file.path), (file.size, file.mtime_ns)
-        marks[name] = mark
-        if known and known.marks.get(name) == mark:
-            tokens |= {name: old[name]} if name in old else {}
-        elif (text := read_source(root, file.path, settings.max_file_bytes)) is not None:
-            waiting[name] = text
-        if sum(map(len, waiting.values())) >= BATCH_BYTES:
-            encode()
-    encode()
-    return known if known and marks == known.marks else IndexedFiles(IndexedDocuments.index(tokens, kind), marks)
-
-
-def name_of(root: Path, path: Path) -> str:
-    """The name of a file in an index: its path from the root, with forward slashes."""
-    return path.relative_to(root).as_posix()
+    marks = {name: header.marks[name] for name in header.names if name in header.marks}
+    return IndexedDocuments(data, np.dtype(header.kind), header.names, suffixes), marks
 
 
 # Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.

@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -12,11 +12,11 @@ from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot, Snippet
 from lacuna_model.core.regions import standing
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings
+from lacuna_model.files.scanning import Mark
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import refresh
 from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.index import Changes
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.known_names import KnownNames, known_names
 
@@ -39,7 +39,10 @@ class Project:
         self._index = Index(tokenizer.vocab_size)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
-        self._files: indexing.IndexedFiles | None = None
+        # The marks of the files whose tokens are known, and the tokens that the index lacks: it is sorted anew seldom.
+        self._marks: dict[str, Mark] = {}
+        self._new: dict[str, Sequence[int]] = {}
+        self._found: dict[str, Mark] | None = None
         self._background = Background("lacuna-workspace", self._follow)
 
     def read(self, seconds: float) -> None:
@@ -50,8 +53,9 @@ class Project:
             return time.monotonic() >= until
 
         self._load()
-        self._refresh(is_late)
-        self.snippets.index.refresh(is_late)
+        for changes in self.snippets.index.refresh(is_late):
+            self._take(changes)
+        self._merge()
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
@@ -62,8 +66,7 @@ class Project:
     @property
     def is_read(self) -> bool:
         """Whether all files were read once, and of packages what documents import, or that failed."""
-        are_files_read = self._is_indexed and self.snippets.index.is_read
-        return (are_files_read or self._background.has_failed) and self.snippets.packages.is_read
+        return (self._is_indexed or self._background.has_failed) and self.snippets.packages.is_read
 
     def close(self) -> None:
         """Stop following."""
@@ -105,38 +108,45 @@ class Project:
 
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
-        stopped, is_behind = self._background.stopped, True
         self._load()
-        if self._files is not None:  # what is gone or left out by now is dropped before the sources are read
-            self._refresh(stopped.is_set)
-        for changes in self.snippets.index.follow(stopped):
-            if is_behind or self._index.num_changed > MERGE_TOKENS:
-                self._refresh(stopped.is_set)
-                is_behind = False
-                for name in self._index.names - self.snippets.index.sources.files.keys():
-                    self._index.remove(name)  # it is told once the sources have it, too
-                continue
-            for name, text in changes.items():
-                if text is None:
-                    self._index.remove(name)
-                else:
-                    self._index.update(name, self._tokenizer.encode(text))
+        for changes in self.snippets.index.follow(self._background.stopped):
+            self._take(changes)
+            if self._is_indexed != self.snippets.index.is_read or self._index.num_changed > MERGE_TOKENS:
+                self._merge()
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""
-        if self._files is None:
-            self._files = indexing.load(self._stored_at, self._tokenizer.fingerprint)
-            if self._files is not None:
-                self._index.replace_all(self._files.documents)
+        if self._found is None and (kept := indexing.load(self._stored_at, self._tokenizer.fingerprint)) is not None:
+            documents, self._marks = kept
+            self._index.replace_all(documents)
 
-    def _refresh(self, stopped: Callable[[], bool]) -> None:
-        """Index all files as they are on disk, and keep the index for the next run."""
-        known = self._files
-        self._files = refresh(self.root, WorkspaceSettings(), self._tokenizer, known, stopped=stopped)
-        self._index.replace_all(self._files.documents)
-        if self._files is not known:
-            indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
-        self._is_indexed = True
+    def _take(self, changes: Changes) -> None:
+        """Bring the index up to date with what the sources have found and read; what is known is not encoded again."""
+        found, gone = self.snippets.index.found, {name for name, text in changes.items() if text is None}
+        if found is not self._found:
+            gone |= {name for name, mark in self._marks.items() if found.get(name) != mark}
+            self._found = found
+        texts = {
+            name: text
+            for name, text in changes.items()
+            if text is not None and (name not in self._marks or self._marks[name] != found.get(name))
+        }
+        for name in gone | texts.keys():
+            self._marks.pop(name, None)
+            self._new.pop(name, None)
+        self._marks |= {name: found[name] for name in texts if name in found}
+        self._new |= zip(texts, self._tokenizer.encode_batch(list(texts.values())), strict=True)
+        self._index.update(dict.fromkeys(gone))
+        if self._is_indexed:
+            self._index.update(self._new)
+            self._new = {}
+
+    def _merge(self) -> None:
+        """Sort all files at once, and keep the index for the next run."""
+        if self._new or self._index.is_changed:
+            documents = self._index.merge(self._new)
+            indexing.save(self._stored_at, documents, self._marks, self._tokenizer.fingerprint)
+        self._new, self._is_indexed = {}, self.snippets.index.is_read
 
 
 class Workspaces:

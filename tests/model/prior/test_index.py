@@ -30,17 +30,18 @@ class Edits(RuleBasedStateMachine):
 
     @rule(name=NAMES, tokens=TOKENS)
     def update(self, name: str, tokens: list[int]) -> None:
-        self.index.update(name, tokens)
+        self.index.update({name: tokens})
         self.files[name] = tokens
 
     @rule(name=NAMES)
     def remove(self, name: str) -> None:
-        self.index.remove(name)
+        self.index.update({name: None})
         self.files.pop(name, None)
 
-    @rule()
-    def replace_all(self) -> None:
-        self.index.replace_all(IndexedDocuments.index(self.files, self.index.kind))
+    @rule(more=st.dictionaries(NAMES, TOKENS))
+    def merge(self, more: dict[str, list[int]]) -> None:
+        self.files |= more
+        self.index.merge(more)
 
     @invariant()
     def answers_as_if_built_afresh(self) -> None:
