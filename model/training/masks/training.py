@@ -1,7 +1,7 @@
 """The command ``masks``: fits the mask rows of a model on the corpus, for a given time, from where it stopped."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from lacuna_model.fim.preparing import for_gpu, packable, prepared
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training import loop
 from training.base import Base, PlainOrder, dense, precision
 from training.feeding import Sample, ahead, batched, tokens_a_pass
-from training.loop import Progress, Run
+from training.loop import Asked, Progress, Run
 from training.masks import targets
 from training.masks.fitting import RATE, Fit
 from training.masks.targets import prompts
@@ -58,48 +58,33 @@ def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, torc
     return about, dict(for_gpu(weights, about.config, drafts=drafts))
 
 
-def opened_base(path: Path, device: str, threads: int, *, drafts: bool) -> tuple[Base, Tokenizer]:
-    """The model at a path on a device, as it ``drafts`` or as it fills, and its tokenizer; sets torch's threads."""
-    place = choose_device(device)
-    torch.set_num_threads(threads or choose_threads())
-    about, weights = plain_form(path, drafts=drafts)
-    return Base(about.config, dense(weights, about.config, place, precision(place))), Tokenizer(about.vocabulary)
+def opened_base(asked: Asked, *, drafts: bool) -> tuple[Base, Tokenizer, FimTokens]:
+    """The model on its device, as it ``drafts`` or as it fills, and its tokens; sets torch's threads."""
+    place = choose_device(asked.device)
+    torch.set_num_threads(asked.threads or choose_threads())
+    about, weights = plain_form(asked.path, drafts=drafts)
+    tokenizer = Tokenizer(about.vocabulary)
+    assert tokenizer.fim is not None
+    return Base(about.config, dense(weights, about.config, place, precision(place))), tokenizer, tokenizer.fim
 
 
-def train(
-    path: Path,
-    corpus: Path,
-    out: Path,
-    *,
-    seconds: float = 0.0,
-    steps: int = 0,
-    device: str = "",
-    begin: Path | None = None,
-    teacher: Path | None = None,
-    seed: int = 0,
-    threads: int = 0,
-    say: Callable[[str], None] = print,
-    advance: Callable[[int], None] = lambda thousandths: None,
-) -> Trained:
-    """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
+def train(asked: Asked, begin: Path | None = None, teacher: Path | None = None) -> Trained:
+    """Train the mask rows of a model, and write them to the folder that is gone on from; at first, those in ``begin``.
 
-    What is in that folder is gone on with, on whatever device; else the mask rows in the file ``begin``. With a
-    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where the
-    corpus has no texts or a file is of another kind.
+    With a ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where
+    the corpus has no texts or a file is of another kind.
     """
-    run = Run(out, NAME, Trained(), say, advance)
-    base, tokenizer = opened_base(path, device, threads, drafts=True)
-    fim = tokenizer.fim
-    assert fim is not None
-    size, asked = (BATCH, HELD_OUT) if base.device == HOST else (GPU_BATCH, GPU_HELD_OUT)
+    run = Run(asked, NAME, Trained())
+    base, tokenizer, fim = opened_base(asked, drafts=True)
+    size, count = (BATCH, HELD_OUT) if base.device == HOST else (GPU_BATCH, GPU_HELD_OUT)
 
     def drawn(split: str, seed: int) -> Iterator[Sample]:
-        return map(Sample, prompts(tokenizer, fim, texts(corpus, split, seed), seed))
+        return map(Sample, prompts(tokenizer, fim, texts(asked.corpus, split, seed), seed))
 
-    held_out = [one.to(base.device) for one in batched(itertools.islice(drawn("held_out", 1), asked), fim, size)]
+    held_out = [one.to(base.device) for one in batched(itertools.islice(drawn("held_out", 1), count), fim, size)]
     rate = RATE if run.state is None and begin is None else RATE * GOING_ON
     done, begun_steps, begun_s = run.done, run.done.steps, run.done.seconds
-    fit = Fit(base, rate=rate, seed=seed + begun_steps)
+    fit = Fit(base, rate=rate, seed=asked.seed + begun_steps)
     if run.state is not None:
         fit.go_on(run.state)
     elif begin is not None:
@@ -119,11 +104,11 @@ def train(
             keep(measured=measured)
 
     def share(now: Trained) -> float:
-        own = (now.steps - begun_steps) / steps if steps else (now.seconds - begun_s) / max(seconds, 1e-6)
-        return run.shown(own)
+        steps, seconds = now.steps - begun_steps, now.seconds - begun_s
+        return run.shown(steps / asked.steps if asked.steps else seconds / max(asked.seconds, 1e-6))
 
     # Other texts than those that were drawn before.
-    learnt = drawn("train", seed + done.tokens) if teacher is None else _taught(teacher)
+    learnt = drawn("train", asked.seed + done.tokens) if teacher is None else _taught(teacher)
     with closing(ahead(batched(learnt, fim, size), base.device)) as feed:
         loop.train(fit.step, feed, done, rows=size, done=share, notice=notice, every_s=NOTICE_S)
     keep()

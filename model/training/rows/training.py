@@ -1,9 +1,8 @@
 """The command ``rows``: fits the additions to rows of one kind, for a given time, from where it stopped."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import msgspec
@@ -15,7 +14,7 @@ from lacuna_model.network.devices import HOST
 from training import loop
 from training.base import HEAD_ROWS, Base, Rows
 from training.feeding import filled
-from training.loop import Progress, Run
+from training.loop import Asked, Progress, Run
 from training.masks.fitting import RANK, Trainable
 from training.masks.training import opened_base
 from training.rows.samples import Kind, RowSample, samples
@@ -176,45 +175,30 @@ class Trained(Progress):
     curve: list[tuple[int, Measured]] = msgspec.field(default_factory=list)
 
 
-def train(
-    path: Path,
-    corpus: Path,
-    out: Path,
-    kind: Kind,
-    *,
-    seconds: float,
-    steps: int = 0,
-    device: str = "",
-    seed: int = 0,
-    threads: int = 0,
-    say: Callable[[str], None] = print,
-    advance: Callable[[int], None] = lambda thousandths: None,
-) -> Trained:
-    """Fits rows until they were trained for so many ``seconds`` (or ``steps``), with what the folder ``out`` has.
+def train(asked: Asked, kind: Kind) -> Trained:
+    """Fits rows until they were trained for as long as is asked, all runs together.
 
-    It leaves a checkpoint and the file of the rows there. Raises CorpusError where the corpus has no samples, or the
-    checkpoint is of another version.
+    Raises CorpusError where the corpus has no samples, or the checkpoint is of another version.
     """
-    run = Run(out, kind, Trained(), say, advance)
-    base, tokenizer = opened_base(path, device, threads, drafts=False)
-    fim, done = tokenizer.fim, run.done
-    assert fim is not None
-    begun = seed + done.samples  # other samples than those that were drawn before
+    run = Run(asked, kind, Trained())
+    base, tokenizer, fim = opened_base(asked, drafts=False)
+    done = run.done
+    begun = asked.seed + done.samples  # other samples than those that were drawn before
     fit = RowsFit(base, kind, seed=begun)
     if run.state is not None:
         fit.go_on(run.state)
     size = BATCH if base.device == HOST else GPU_BATCH
-    held_out = samples(kind, corpus, "held_out", tokenizer, fim, 1)
-    asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
-    drawn = _batches(samples(kind, corpus, "train", tokenizer, fim, begun), size, begun)
+    held_out = samples(kind, asked.corpus, "held_out", tokenizer, fim, 1)
+    measured_on = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
+    drawn = _batches(samples(kind, asked.corpus, "train", tokenizer, fim, begun), size, begun)
 
     def share(now: Trained) -> float:
-        return now.samples / (steps * size) if steps else now.seconds / max(seconds, 1e-6)
+        return now.samples / (asked.steps * size) if asked.steps else now.seconds / max(asked.seconds, 1e-6)
 
     def notice(now: Trained) -> None:
         line = f"{now.seconds / 60:.0f} min, {now.samples:,} samples, {now.tokens:,} tokens, loss {now.loss:.3f}"
         if len(now.curve) < len(MARKS) and share(now) >= MARKS[len(now.curve)]:
-            measured = fit.measure(asked, fim.ends)
+            measured = fit.measure(measured_on, fim.ends)
             now.curve.append((now.tokens, measured))
             line = f"{now.seconds / 60:.0f} min, {now.tokens:,} tokens: {measured.line()}"
         run.keep(fit.state(), *fit.kept(), line)

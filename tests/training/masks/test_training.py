@@ -1,7 +1,6 @@
 """Training leaves a file that the engine reads, goes on where it stopped, and refuses what it cannot use."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,6 +15,7 @@ from lacuna_model.fim import preparing
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
 from training.base import Base, dense
+from training.loop import Asked
 from training.masks import targets, training
 from training.masks.targets import read
 from training.masks.training import plain_form
@@ -36,15 +36,23 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"steps": 2, "device": "cpu", "threads": 1}
-    said: list[str] = []
-    shown: list[int] = []
-    first = training.train(gguf, texts, tmp_path / "out", **options, say=said.append, advance=shown.append)
-    second = training.train(gguf, texts, tmp_path / "out", **options, say=said.append)
+    said, shown = list[str](), list[int]()
+    asked = Asked(
+        path=gguf,
+        corpus=texts,
+        out=tmp_path / "out",
+        steps=2,
+        device="cpu",
+        threads=1,
+        say=said.append,
+        advance=shown.append,
+    )
+    first = training.train(asked)
+    assert sum(shown) == 1000
+    second = training.train(asked)
     assert (first.steps, second.steps) == (2, 4)
     assert second.rows == 2 * first.rows
     assert second.seconds > first.seconds
-    assert sum(shown) == 1000
     assert "tokens a pass" in said[-1]
     about, _ = plain_form(gguf, drafts=True)
     config, tensors = rows_file.stored(tmp_path / "out" / "masks.safetensors", about.config)
@@ -54,14 +62,14 @@ def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: 
 def test_a_teacher_without_prompts_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
     targets.write(tmp_path / "none", [])
     with pytest.raises(CorpusError, match="has no prompts"):
-        training.train(gguf, texts, tmp_path, teacher=tmp_path / "none", steps=1, device="cpu", threads=1)
+        training.train(Asked(path=gguf, corpus=texts, out=tmp_path, threads=1), teacher=tmp_path / "none")
 
 
 def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     torch.save({"state": {}}, tmp_path / "out" / "masks.pt")
     with pytest.raises(CorpusError, match="another version, without fit, progress"):
-        training.train(gguf, texts, tmp_path / "out", steps=1, device="cpu", threads=1)
+        training.train(Asked(path=gguf, corpus=texts, out=tmp_path / "out"))
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["of other sizes", "of the kernels' sizes"])

@@ -1,7 +1,7 @@
 """Additions learn answers; a training goes on where it stopped and leaves a file of one form."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -11,6 +11,7 @@ from tests.training.rows.test_samples import example
 
 from lacuna_model.loading import rows_file
 from training.edits import FOLDER
+from training.loop import Asked
 from training.masks.training import plain_form
 from training.rows import training
 from training.stored import DocumentWriter
@@ -24,14 +25,15 @@ def test_a_training_goes_on_and_leaves_its_rows(tmp_path: Path, monkeypatch: pyt
     for split in ("train", "held_out"):
         with DocumentWriter(texts / FOLDER / split / "pypi-p.jsonl.zst") as writer:
             writer.write(example())
-    options: dict[str, Any] = {"seconds": 0.0, "device": "cpu", "threads": 1}
+    said = list[str]()
+    asked = Asked(path=gguf, corpus=texts, out=tmp_path / "out", steps=3, device="cpu", threads=1, say=said.append)
     about, _ = plain_form(gguf, drafts=False)
     for kind in ("edit", "infill"):
-        said: list[str] = []
-        first = training.train(gguf, texts, tmp_path / "out", kind, steps=3, **options, say=said.append)
+        said.clear()
+        first = training.train(asked, kind)
         assert [tokens > 0 for tokens, _ in first.curve] == [False, True, True, True]
         assert "answers right" in said[0]
-        second = training.train(gguf, texts, tmp_path / "out", kind, steps=4, **options)
+        second = training.train(replace(asked, steps=4), kind)
         assert second.samples == first.samples // 3 * 4
         config, tensors = rows_file.stored(tmp_path / "out" / f"{kind}.safetensors", about.config)
         assert (config.kind, config.slots, config.rank) == (kind, 1, training.KEPT_RANK)
