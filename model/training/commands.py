@@ -101,7 +101,7 @@ def masks(
 ) -> None:
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
     from lacuna_model.loading import rows_file
-    from training.masks.training import NAME, train
+    from training.masks import NAME, train
 
     with _asked(model, hours, corpus=corpus, out=out, seed=seed, threads=threads, device=device) as asked:
         train(asked, rows_file.shipped(model), teacher)
@@ -119,7 +119,7 @@ def rows(
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train additions to rows of tokens, and report at thirds how many held-out answers are right."""
-    from training.rows.training import train
+    from training.rows import train
 
     with _asked(model, hours, corpus=corpus, out=out, seed=seed, threads=threads, device=device) as asked:
         train(asked, kind)
@@ -138,7 +138,7 @@ def targets(
     """Keep what a model says after every token of prompts, for the mask rows of a model that drafts for it."""
     from lacuna_model.fim.loading import LoadedFim
     from lacuna_model.readers import NONE, load
-    from training.masks.targets import make
+    from training.masks import make
 
     loaded = load(model, threads=threads, draft_model=NONE)
     if not isinstance(loaded, LoadedFim):

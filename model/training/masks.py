@@ -1,28 +1,120 @@
-"""The command ``masks``: fits the mask rows of a model on the corpus, for a given time, from where it stopped."""
+"""Fits the mask rows of a model on the corpus, for a given time, from where it stopped.
+
+They learn what the model itself says after each token of prompts, or a teacher, as a file of its prompts has it.
+"""
 
 import itertools
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import msgspec
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
 
-from lacuna_model.fim.loading import opened
+from lacuna_model.fim.loading import LoadedFim, opened
 from lacuna_model.fim.preparing import for_gpu, packable, prepared
+from lacuna_model.fim.tracks import TrackReader
+from lacuna_model.hub import atomic
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
 from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training import loop
 from training.base import Base, PlainOrder, dense, precision
-from training.feeding import Sample, ahead, batched, tokens_a_pass
+from training.feeding import LEAST_TOKENS, Sample, ahead, batched, prompt, tokens_a_pass
+from training.fitting import RATE, Fit
 from training.loop import Asked, Progress, Run
-from training.masks import targets
-from training.masks.fitting import RATE, Fit
-from training.masks.targets import prompts
 from training.packages import CorpusError
 from training.stored import texts
+
+SAVE_S = 30.0
+LOGIT_ROWS = 64
+
+
+def prompts(tokenizer: Tokenizer, fim: FimTokens, source: Iterator[str], seed: int) -> Iterator[list[int]]:
+    """Yields the tokens of prompts of texts, without end."""
+    rng = Random(seed)
+    for text in source:
+        tokens = tokenizer.encode(text)
+        if len(tokens) > LEAST_TOKENS:
+            yield prompt(tokens, fim, rng)
+
+
+@torch.inference_mode()
+def read(model: LoadedFim, ids: Sequence[int]) -> tuple[Tensor, list[int]]:
+    """A model's states [T, H] of a prompt, and the token that it finds likeliest after each of the prompt's."""
+    reader = TrackReader(model.layers, model.cache_dtype)
+    track = reader.new()
+    track.become(ids, 0)
+    pieces = []
+    while track.unread:
+        pieces.append(reader.read([[track]], model.pieces.rows)[track])
+    hidden = torch.cat(pieces)
+    greedy = torch.cat([reader.logits(rows).argmax(-1) for rows in torch.split(hidden, LOGIT_ROWS)])
+    return hidden, greedy.tolist()
+
+
+def write(path: Path, samples: Sequence[Sample]) -> None:
+    """Write prompts with a model's tokens to a file. Raises OSError."""
+    kept = {
+        "ids": _joined(one.ids for one in samples),
+        "greedy": _joined(one.greedy or () for one in samples),
+        "lengths": _joined([[len(one.ids) for one in samples]]),
+    }
+    with atomic.replacing(path) as stream:
+        stream.write(save(kept))
+
+
+def _joined(parts: Iterable[Sequence[int]]) -> Tensor:
+    return torch.tensor(list(itertools.chain.from_iterable(parts)), dtype=torch.int32)
+
+
+def written(path: Path) -> list[Sample]:
+    """The prompts in a file; raises CorpusError where it cannot be read."""
+    try:
+        kept = load(path.read_bytes())
+        parts = (kept[name].split_with_sizes(kept["lengths"].tolist()) for name in ("ids", "greedy"))
+        return [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(*parts, strict=True)]
+    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+        raise CorpusError(f"{path}: the prompts cannot be read: {' '.join(str(error).split())}") from error
+
+
+def make(
+    model: LoadedFim,
+    corpus: Path,
+    out: Path,
+    *,
+    split: str,
+    count: int,
+    seed: int = 0,
+    threads: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> list[Sample]:
+    """Read prompts until the file ``out`` has ``count``, going on from those in it; what an end cuts off is small.
+
+    Raises CorpusError where the corpus has no texts or the file is another one.
+    """
+    torch.set_num_threads(threads or choose_threads())
+    found = written(out) if out.exists() else []
+    advance(len(found))
+    begun = seed + sum(len(one.ids) for one in found)  # other texts than those that were drawn before
+    drawn = prompts(model.tokenizer, model.fim, texts(corpus, split, begun), begun)
+    saved = time.monotonic()
+    while len(found) < count:
+        ids = next(drawn)
+        found.append(Sample(ids, read(model, ids)[1]))
+        advance(1)
+        if time.monotonic() - saved > SAVE_S:
+            write(out, found)
+            saved = time.monotonic()
+    write(out, found)
+    return found
+
 
 # Tokens of a batch, and as many rows, on a CPU and on a GPU; prompts that are measured, which takes a CPU minutes.
 BATCH, GPU_BATCH = 1024, 8_192
@@ -47,7 +139,7 @@ class Trained(Progress):
         return f"{so_far}, accepted {accepted}, {tokens_a_pass(self.accepted):.2f} tokens a pass"
 
 
-def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, torch.Tensor]]:
+def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, Tensor]]:
     """The weights of the model at a path, as it ``drafts`` or as it fills, in plain order.
 
     They are in bfloat16 where the kernels in C do not support the model's sizes.
@@ -71,7 +163,7 @@ def opened_base(asked: Asked, *, drafts: bool) -> tuple[Base, Tokenizer, FimToke
 def train(asked: Asked, begin: Path | None = None, teacher: Path | None = None) -> Trained:
     """Train the mask rows of a model, and write them to the folder that is gone on from; at first, those in ``begin``.
 
-    With a ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where
+    With a ``teacher``'s prompts (:func:`make`) its tokens are learnt, else the model's own. Raises CorpusError where
     the corpus has no texts or a file is of another kind.
     """
     run = Run(asked, NAME, Trained())
@@ -117,6 +209,6 @@ def train(asked: Asked, begin: Path | None = None, teacher: Path | None = None) 
 
 def _taught(path: Path) -> Iterator[Sample]:
     """A teacher's prompts, again and again."""
-    if not (found := targets.written(path)):
+    if not (found := written(path)):
         raise CorpusError(f"{path} has no prompts")
     return itertools.cycle(found)

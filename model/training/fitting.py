@@ -1,4 +1,8 @@
-"""Fits mask rows to what the base says: which rows are trained, the steps, and the acceptance of drafts."""
+"""Fits mask rows to what the base says: which rows are trained, the steps, and the acceptance of drafts.
+
+What a GPU machine runs (this, `base`, `feeding`, `loop`) reads neither models nor the corpus, and needs none of the
+packages for that.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
