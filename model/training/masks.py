@@ -5,15 +5,13 @@ They learn what the model itself says after each token of prompts, or a teacher,
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
 import msgspec
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from lacuna_model.fim.loading import LoadedFim, opened
@@ -61,26 +59,15 @@ def read(model: LoadedFim, ids: Sequence[int]) -> tuple[Tensor, list[int]]:
 
 def write(path: Path, samples: Sequence[Sample]) -> None:
     """Write prompts with a model's tokens to a file. Raises OSError."""
-    kept = {
-        "ids": _joined(one.ids for one in samples),
-        "greedy": _joined(one.greedy or () for one in samples),
-        "lengths": _joined([[len(one.ids) for one in samples]]),
-    }
     with atomic.replacing(path) as stream:
-        stream.write(save(kept))
-
-
-def _joined(parts: Iterable[Sequence[int]]) -> Tensor:
-    return torch.tensor(list(itertools.chain.from_iterable(parts)), dtype=torch.int32)
+        stream.write(msgspec.msgpack.encode(samples))
 
 
 def written(path: Path) -> list[Sample]:
     """The prompts in a file; raises CorpusError where it cannot be read."""
     try:
-        kept = load(path.read_bytes())
-        parts = (kept[name].split_with_sizes(kept["lengths"].tolist()) for name in ("ids", "greedy"))
-        return [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(*parts, strict=True)]
-    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+        return msgspec.msgpack.decode(path.read_bytes(), type=list[Sample])
+    except (OSError, msgspec.MsgspecError) as error:
         raise CorpusError(f"{path}: the prompts cannot be read: {' '.join(str(error).split())}") from error
 
 

@@ -6,7 +6,7 @@ and what is not is hidden. Only the pieces that were changed last are sorted at 
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,22 +19,19 @@ from lacuna_model.hub import atomic, models
 from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
 from lacuna_model.tokenizer import Tokenizer
 
-# Increase when the format of the file changes.
-VERSION = 1
 SUFFIX = ".index"
 MAX_KEPT = 40
 # Indexes hold texts of the user's, so those that were not used for so long are removed.
 MAX_UNUSED_S = 60 * 24 * 3600
 
 
-class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: int
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer: str
     kind: str
-    text_bytes: int
-    sha256: str
-    marks: dict[str, Mark]
+    data: bytes
+    order: bytes
     names: list[str]
+    marks: dict[str, Mark]
 
 
 def location(root: Path, fingerprint: str) -> Path:
@@ -43,31 +40,18 @@ def location(root: Path, fingerprint: str) -> Path:
     return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
 
 
-def save(file: Path, documents: IndexedDocuments[str], marks: Mapping[str, Mark], fingerprint: str) -> None:
+def save(file: Path, documents: IndexedDocuments[str], marks: dict[str, Mark], fingerprint: str) -> None:
     """Write an index, readable by its owner only, since it holds the text of the files, if that is possible.
 
     ``marks`` are those of the files when they were read.
     """
-    body = [documents.data, documents.order.astype("<i4", copy=False).tobytes()]
-    digest = hashlib.sha256()
-    for part in body:
-        digest.update(part)
-    header = msgspec.json.encode(
-        _Header(
-            version=VERSION,
-            tokenizer=fingerprint,
-            kind=documents.kind.str,
-            text_bytes=len(documents.data),
-            sha256=digest.hexdigest(),
-            marks=dict(marks),
-            names=list(documents.names),
-        )
-    )
+    order = documents.order.astype("<i4", copy=False).tobytes()
+    kept = _Kept(fingerprint, documents.kind.str, documents.data, order, list(documents.names), marks)
+    body = msgspec.msgpack.encode(kept)
 
     def write(target: Path) -> None:
         with atomic.replacing(target, private=True) as stream:
-            stream.write(header + b"\n")
-            stream.writelines(body)
+            stream.write(hashlib.sha256(body).digest() + body)
 
     atomic.keep(file, f"*{SUFFIX}", write, most=MAX_KEPT, max_age_s=MAX_UNUSED_S)
 
@@ -79,20 +63,16 @@ def load(file: Path, fingerprint: str) -> tuple[IndexedDocuments[str], dict[str,
     """
     try:
         with atomic.kept(file) as stream:
-            header = msgspec.json.decode(stream.readline(), type=_Header)
-            if (header.version, header.tokenizer) != (VERSION, fingerprint):
-                return None
-            data = stream.read(header.text_bytes)
-            order = stream.read()
+            digest, body = stream.read(hashlib.sha256().digest_size), stream.read()
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        kept = msgspec.msgpack.decode(body, type=_Kept)
     except (OSError, msgspec.MsgspecError):
         return None
-    digest = hashlib.sha256(data)
-    digest.update(order)
-    if digest.hexdigest() != header.sha256:
+    if kept.tokenizer != fingerprint:
         return None
-    suffixes = np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False)
-    marks = {name: header.marks[name] for name in header.names if name in header.marks}
-    return IndexedDocuments(data, np.dtype(header.kind), header.names, suffixes), marks
+    order = np.frombuffer(kept.order, dtype="<i4").astype(np.int32, copy=False)
+    return IndexedDocuments(kept.data, np.dtype(kept.kind), kept.names, order), kept.marks
 
 
 # Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.

@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.decode.gate import UNKNOWN, NameKind, NameUse
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.definitions import without_texts
@@ -344,16 +343,6 @@ class KnownNames:
     @cached_property
     def _imports(self) -> dict[str, Import]:
         return {name: one for near in self._near for name, one in near.imports.items()}
-
-
-def known_names(
-    request: InfillRequest, region: Region, sources: Sources, packages: PackageIndex, path: str
-) -> KnownNames | None:
-    """What is known around a region of a request; None in a language whose names are not known."""
-    language = language_for(request.path, request.language)
-    if language is None or language.name not in NAMES:
-        return None
-    return KnownNames(request, region, language, sources, packages, path)
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:

@@ -13,12 +13,14 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Sna
 from lacuna_model.core.regions import standing
 from lacuna_model.files.opening import absolute
 from lacuna_model.files.scanning import Mark
+from lacuna_model.languages.registry import language_for
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.index import Changes
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.workspace.known_names import KnownNames, known_names
+from lacuna_model.workspace.builtin_names import NAMES
+from lacuna_model.workspace.known_names import KnownNames
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
 # hundredths of a second.
@@ -95,11 +97,12 @@ class Project:
 
         Another thread reads the names of the file, while the model reads the context.
         """
-        sources, path = self.snippets.index.sources, self.name(request.path)
-        found = (known_names(request, region, sources, self.snippets.packages, path) for region in request.regions)
-        known = [one for one in found if one is not None]
-        if known:
-            _THREAD.submit(known[0].read)
+        language = language_for(request.path, request.language)
+        if language is None or language.name not in NAMES:
+            return []
+        around = language, self.snippets.index.sources, self.snippets.packages, self.name(request.path)
+        known = [KnownNames(request, region, *around) for region in request.regions]
+        _THREAD.submit(known[0].read)
         return known
 
     def name(self, path: str) -> str:
