@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lacuna_model.files.ignore import IgnoreRules
-from lacuna_model.files.opening import absolute, generated_head, generated_name, minified, read_within
+from lacuna_model.files.opening import Mark, absolute, generated_head, generated_name, listed, minified, read_within
 from lacuna_model.files.secrets import holds_credential, is_secret
 from lacuna_model.text.lines import well_formed
 
@@ -32,10 +32,6 @@ _NO_SOURCE = re.compile(
 MAX_FILE_BYTES = 400_000
 
 
-# What changes with a file: its size in bytes and modification time in nanoseconds.
-Mark = tuple[int, int]
-
-
 def scan(
     root: Path,
     *,
@@ -52,7 +48,7 @@ def scan(
     open_folders = [(root, "", IgnoreRules.of(root))]
     while open_folders:
         folder, inside, rules = open_folders.pop()
-        entries = _listed(folder)
+        entries = listed(folder)
         if inside and not _MARKS.isdisjoint(entry.name for entry in entries):
             continue
         place = folder.as_posix().rstrip("/") + "/"
@@ -104,14 +100,6 @@ def read_source(root: Path, path: Path, limit: int = MAX_FILE_BYTES) -> str | No
 def quotable(text: str) -> bool:
     """Whether a text is written by hand and holds no credentials."""
     return not ("\0" in text or generated_head(text) or minified(text) or holds_credential(text))
-
-
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as listing:
-            return sorted(listing, key=lambda entry: entry.name)
-    except OSError:
-        return []
 
 
 def _mark(entry: os.DirEntry[str]) -> Mark:

@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 
 from lacuna_model.core.pieces import nearest_first
-from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import Mark
+from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.hub import atomic, models
 from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
 from lacuna_model.tokenizer import Tokenizer

@@ -11,8 +11,8 @@ import numpy as np
 from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.files import ignore
-from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import Mark, admits, read_source, scan
+from lacuna_model.files.opening import Mark, absolute
+from lacuna_model.files.scanning import admits, read_source, scan
 from lacuna_model.snippets.sources import Chunk, Sources
 
 # The index is held in memory: this is about 9 MB of text.

@@ -11,8 +11,7 @@ from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot, Snippet
 from lacuna_model.core.regions import standing
-from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import Mark
+from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.languages.registry import language_for
 from lacuna_model.prior import indexing
 from lacuna_model.prior.index import Index, Segment
