@@ -4,11 +4,11 @@ Unchanged files and the documents that changed have an array each. The longest m
 the text before a slot proposes the tokens that follow.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -126,57 +126,55 @@ class Segment:
         return places[self.counts[np.searchsorted(self.documents.borders, places, side="right") - 1]]
 
 
-class Index:
-    """The documents of one workspace by name, as tokens.
+class Index(Generic[Name]):
+    """Documents by name, as tokens, in blocks that stay sorted; what of a block is gone is hidden.
 
-    All are indexed once, in the background. Documents that changed since are few; they are indexed again on the first
-    request after a change. Safe to use from several threads: readers keep the segments that they were given.
+    Documents that change are sorted again with the last block, if that has at most ``most_recent`` tokens, with blocks
+    that are no larger than what is sorted, up to ``most_sorted`` tokens, and with what is left of those that have lost
+    most. One thread makes changes; others may read, and keep the segments that they were given.
     """
 
-    def __init__(self, vocab_size: int) -> None:
-        self.kind = token_type(vocab_size)
-        self._lock = Lock()
-        self._rest, self._gone = IndexedDocuments[str].index({}, self.kind), set[str]()
-        self._changed: dict[str, Tokens] = {}
-        self._recent: IndexedDocuments[str] | None = None
+    def __init__(self, vocab_size: int, most_recent: int, most_sorted: float = math.inf) -> None:
+        self._kind = token_type(vocab_size)
+        self._most_recent, self._most_sorted = most_recent, most_sorted
+        self._blocks: tuple[tuple[IndexedDocuments[Name], frozenset[Name]], ...] = ()  # each with what is hidden
 
     @property
-    def is_changed(self) -> bool:
-        """Whether documents changed since all were indexed."""
-        return bool(self._gone or self._changed)
+    def names(self) -> set[Name]:
+        """The names of all documents."""
+        return {name for block, hidden in self._blocks for name in block.numbers.keys() - hidden}
 
-    @property
-    def num_changed(self) -> int:
-        """Tokens of the changed documents."""
-        return sum(map(len, self._changed.values()))
-
-    def update(self, changes: Mapping[str, Sequence[int] | Tokens | None]) -> None:
+    def update(self, changes: Mapping[Name, Sequence[int] | None]) -> None:
         """Add documents, or replace their tokens; None removes one."""
-        changed = {name: np.asarray(own, dtype=self.kind) for name, own in changes.items() if own is not None}
-        with self._lock:
-            self._gone |= changes.keys() & self._rest.numbers.keys()
-            self._changed = {name: own for name, own in self._changed.items() if name not in changes} | changed
-            self._recent = None
+        new: dict[Name, Sequence[int] | Tokens] = {name: own for name, own in changes.items() if own is not None}
+        size, kept = sum(map(len, new.values())), list[tuple[IndexedDocuments[Name], frozenset[Name]]]()
+        for block, hidden in reversed(self._blocks):
+            hidden |= changes.keys() & block.numbers.keys()
+            is_small = len(block.text) <= min(max(size, self._most_recent), self._most_sorted - size)
+            if 2 * len(hidden) > len(block.names) or (is_small and not kept):
+                rest = {name: own for name, own in block.tokens() if name not in hidden}
+                size, new = size + sum(map(len, rest.values())), rest | new
+            else:
+                kept.append((block, hidden))
+        recent = [(IndexedDocuments.index(new, self._kind), frozenset[Name]())] if new else []
+        self._blocks = (*reversed(kept), *recent)
 
-    def replace_all(self, rest: IndexedDocuments[str]) -> None:
+    def replace_all(self, documents: IndexedDocuments[Name]) -> None:
         """Replace all documents."""
-        with self._lock:
-            self._rest, self._gone = rest, set()
-            self._changed, self._recent = {}, None
+        self._blocks = ((documents, frozenset()),)
 
-    def merge(self, more: Mapping[str, Sequence[int]]) -> IndexedDocuments[str]:
-        """Index all documents anew, with some more; no other thread changes them meanwhile."""
-        kept = {name: own for name, own in self._rest.tokens() if name not in self._gone}
-        merged = IndexedDocuments.index({**kept, **self._changed, **more}, self.kind)
+    def merge(self) -> IndexedDocuments[Name]:
+        """Sort all documents into one block."""
+        if len(self._blocks) == 1 and not self._blocks[0][1]:
+            return self._blocks[0][0]
+        parts = ((name, own) for block, hidden in self._blocks for name, own in block.tokens() if name not in hidden)
+        merged = IndexedDocuments.index(dict(parts), self._kind)
         self.replace_all(merged)
         return merged
 
-    def segments(self, without: str = "") -> list[Segment]:
-        """All segments of the current state, without the document ``without``."""
-        with self._lock:
-            if self._recent is None:
-                self._recent = IndexedDocuments.index(self._changed, self.kind)
-            return [Segment.of(self._rest, self._gone | {without}), Segment.of(self._recent, {without})]
+    def segments(self, without: Collection[Name] = ()) -> list[Segment]:
+        """All segments of the current state, without some documents."""
+        return [Segment.of(block, hidden.union(without)) for block, hidden in self._blocks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The index of a workspace's files, kept in the user's cache, and that of a document that is being edited.
 
 In the index of a document, what a key costs grows with what it changed, and not with the file. It is indexed by pieces.
-A piece is encoded once, and sorted into a block with others; a block stays as long as most of it is in the document,
-and what is not is hidden. Only the pieces that were changed last are sorted at each key.
+A piece is encoded once, and sorted into a block with others. Only the pieces that were changed last are sorted at each
+key.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import numpy as np
 from lacuna_model.core.pieces import nearest_first
 from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.hub import atomic, models
-from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens, token_type
+from lacuna_model.prior.index import Index, IndexedDocuments, Segment
 from lacuna_model.tokenizer import Tokenizer
 
 SUFFIX = ".index"
@@ -87,17 +87,12 @@ class PiecewiseIndex:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._kind = token_type(tokenizer.vocab_size)
-        self._blocks: list[IndexedDocuments[bytes]] = []
-        self._recent: dict[bytes, Tokens] = {}
+        self._index = Index[bytes](tokenizer.vocab_size, MOST_RECENT, MOST_SORTED)
 
     def segments(self, texts: Sequence[bytes]) -> list[Segment]:
         """The segments of what is indexed so far, after one more part of what is not."""
-        pieces = nearest_first(texts)
-        self._take(pieces)
-        there = frozenset(pieces)
-        recent = Segment(IndexedDocuments.index(self._recent, self._kind))
-        return [recent, *(Segment.of(block, _gone(block, there)) for block in self._blocks)]
+        self._take(nearest_first(texts))
+        return self._index.segments()
 
     def read(self, texts: Sequence[bytes]) -> Iterator[None]:
         """Index the whole document, and pause after each part."""
@@ -107,37 +102,12 @@ class PiecewiseIndex:
 
     def _take(self, pieces: Sequence[bytes]) -> bool:
         """Forget what is not among some pieces, and index some that are new; returns whether there were any."""
-        self._drop(frozenset(pieces))
-        known = self._recent.keys() | {name for block in self._blocks for name in block.names}
-        some, size = list[bytes](), 0
+        known, size = self._index.names, 0
+        changes: dict[bytes, list[int] | None] = dict.fromkeys(known.difference(pieces))
         for piece in pieces:
             if piece not in known and size < BYTES_AT_ONCE:
-                some.append(piece)
+                changes[piece] = self._tokenizer.encode(piece.decode(errors="ignore"))
                 size += len(piece)
-        encoded = (self._tokenizer.encode(piece.decode(errors="ignore")) for piece in some)
-        self._recent |= {piece: np.array(ids, dtype=self._kind) for piece, ids in zip(some, encoded, strict=True)}
-        if sum(map(len, self._recent.values())) > MOST_RECENT:
-            self._sort_recent()
-        return bool(some)
-
-    def _drop(self, there: frozenset[bytes]) -> None:
-        """Forget the pieces that are gone, and sort again those of a block that has lost most."""
-        self._recent = {piece: tokens for piece, tokens in self._recent.items() if piece in there}
-        for block in list(self._blocks):
-            if 2 * len(_gone(block, there)) > len(block.names):
-                self._blocks.remove(block)
-                self._recent |= {name: tokens for name, tokens in block.tokens() if name in there}
-
-    def _sort_recent(self) -> None:
-        """Make a block of the pieces that were changed last, together with blocks that are no larger."""
-        pieces = dict(self._recent)
-        size = sum(map(len, pieces.values()))
-        while self._blocks and len(self._blocks[-1].text) <= min(size, MOST_SORTED - size):
-            pieces |= self._blocks.pop().tokens()
-            size = sum(map(len, pieces.values()))
-        self._blocks.append(IndexedDocuments.index(pieces, self._kind))
-        self._recent = {}
-
-
-def _gone(block: IndexedDocuments[bytes], there: frozenset[bytes]) -> list[bytes]:
-    return [name for name in block.names if name not in there]
+        if changes:
+            self._index.update(changes)
+        return size > 0

@@ -21,9 +21,8 @@ from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.builtin_names import NAMES
 from lacuna_model.workspace.known_names import KnownNames
 
-# Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
-# hundredths of a second.
-MERGE_TOKENS = 200_000
+# Tokens of the changed files that are sorted at each change, at most; that takes some hundredths of a second.
+MOST_RECENT = 200_000
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="lacuna-names")
 MAX_PROJECTS = 4
 # Seconds between two looks at a workspace that is being read.
@@ -37,12 +36,13 @@ class Project:
         self.root = absolute(root)
         self.snippets = SnippetChooser(self.root)
         self._is_indexed = False
-        self._index = Index(tokenizer.vocab_size)
+        self._index = Index[str](tokenizer.vocab_size, MOST_RECENT)
         self._tokenizer = tokenizer
         self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
-        # The marks of the files whose tokens are known, and the tokens that the index lacks: it is sorted anew seldom.
+        # The marks of the files whose tokens are known, and what was found when they were compared last.
         self._marks: dict[str, Mark] = {}
-        self._new: dict[str, Sequence[int]] = {}
+        self._new: dict[str, Sequence[int] | None] = {}  # what the index lacks: at first it is sorted once
+        self._is_kept = True
         self._found: dict[str, Mark] | None = None
         self._background = Background("lacuna-workspace", self._follow)
 
@@ -56,7 +56,7 @@ class Project:
         self._load()
         for changes in self.snippets.index.refresh(is_late):
             self._take(changes)
-        self._merge()
+        self._keep()
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
@@ -76,7 +76,7 @@ class Project:
 
     def segments(self, path: str) -> list[Segment]:
         """The segments that the prior searches, without the document itself."""
-        return self._index.segments(self.name(path) if path else "")
+        return self._index.segments((self.name(path),) if path else ())
 
     def choose(self, request: InfillRequest, tokenizer: TextTokenizer, budget: int) -> tuple[Snippet, ...]:
         """The snippets that the model should read besides the document, within a budget of tokens."""
@@ -113,8 +113,8 @@ class Project:
         self._load()
         for changes in self.snippets.index.follow(self._background.stopped):
             self._take(changes)
-            if self._is_indexed != self.snippets.index.is_read or self._index.num_changed > MERGE_TOKENS:
-                self._merge()
+            if self.snippets.index.is_read and not self._is_indexed:
+                self._keep()
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""
@@ -135,20 +135,23 @@ class Project:
         }
         for name in gone | texts.keys():
             self._marks.pop(name, None)
-            self._new.pop(name, None)
         self._marks |= {name: found[name] for name in texts if name in found}
+        gone &= self._index.names | self._new.keys()
+        self._new |= dict.fromkeys(gone)
         self._new |= zip(texts, self._tokenizer.encode_batch(list(texts.values())), strict=True)
-        self._index.update(dict.fromkeys(gone))
-        if self._is_indexed:
-            self._index.update(self._new)
-            self._new = {}
+        if gone or self._is_indexed:
+            self._update()
 
-    def _merge(self) -> None:
+    def _update(self) -> None:
+        self._index.update(self._new)
+        self._new, self._is_kept = {}, self._is_kept and not self._new
+
+    def _keep(self) -> None:
         """Sort all files at once, and keep the index for the next run."""
-        if self._new or self._index.is_changed:
-            documents = self._index.merge(self._new)
-            indexing.save(self._stored_at, documents, self._marks, self._tokenizer.fingerprint)
-        self._new, self._is_indexed = {}, self.snippets.index.is_read
+        self._update()
+        if not self._is_kept:
+            indexing.save(self._stored_at, self._index.merge(), self._marks, self._tokenizer.fingerprint)
+        self._is_kept, self._is_indexed = True, self.snippets.index.is_read
 
 
 class Workspaces:

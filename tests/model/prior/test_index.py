@@ -3,7 +3,7 @@ from collections.abc import Collection
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lacuna_model.prior.index import (
     MAX_MATCH,
@@ -21,41 +21,31 @@ TOKENS = st.lists(st.integers(0, 2), max_size=8)
 
 
 class Edits(RuleBasedStateMachine):
-    """After any sequence of edits an index gives the answers of an index built from scratch."""
+    """After any sequence of edits an index gives the answers of one block of all documents."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.index = Index(100)
+    @initialize(recent=st.sampled_from([0, 4, 12, 1000]), most=st.sampled_from([8, 20, 1000]))
+    def begin(self, recent: int, most: int) -> None:
+        self.index = Index[str](100, recent, most)
         self.files: dict[str, list[int]] = {}
 
-    @rule(name=NAMES, tokens=TOKENS)
-    def update(self, name: str, tokens: list[int]) -> None:
-        self.index.update({name: tokens})
-        self.files[name] = tokens
+    @rule(changes=st.dictionaries(NAMES, st.none() | TOKENS))
+    def update(self, changes: dict[str, list[int] | None]) -> None:
+        self.index.update(changes)
+        kept = {name: tokens for name, tokens in self.files.items() if name not in changes}
+        self.files = kept | {name: tokens for name, tokens in changes.items() if tokens is not None}
 
-    @rule(name=NAMES)
-    def remove(self, name: str) -> None:
-        self.index.update({name: None})
-        self.files.pop(name, None)
-
-    @rule(more=st.dictionaries(NAMES, TOKENS))
-    def merge(self, more: dict[str, list[int]]) -> None:
-        self.files |= more
-        self.index.merge(more)
+    @rule()
+    def merge(self) -> None:
+        self.index.merge()
 
     @invariant()
-    def answers_as_if_built_afresh(self) -> None:
-        for without in ("", "a"):
-            fresh = Index(100)
-            fresh.replace_all(IndexedDocuments.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
+    def answers_as_one_block(self) -> None:
+        assert self.index.names == self.files.keys()
+        for without in ((), ("a",)):
+            fresh = [segment(self.files, without, 100)]
             for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
-                got, wanted = (
-                    longest_match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))
-                )
-                assert (got is None) == (wanted is None)
-                if got is not None and wanted is not None:
-                    assert got.length == wanted.length
-                    assert Counter(got.tokens().tolist()) == Counter(wanted.tokens().tolist())
+                got, wanted = (longest_match(each, context) for each in (self.index.segments(without), fresh))
+                assert seen(got) == seen(wanted)
 
 
 Edits.TestCase.settings = settings(max_examples=20, stateful_step_count=10, deadline=None)
