@@ -10,7 +10,7 @@ from lacuna_model.files.scanning import admits, read_source
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import CursorRows, Definition, Reference, outline, quote, references
 from lacuna_model.snippets.format import Splitter, counter
-from lacuna_model.snippets.imports import Import, module_file, module_files, module_of
+from lacuna_model.snippets.imports import Import, module_of
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
@@ -62,12 +62,11 @@ class Definitions:
 
     def _outline(self, imported: Import, name: str, row: int, weight: float, sure: float) -> Iterator[Snippet]:
         """What the files of a module define, which is used in a row."""
-        for path in self._files(imported):
-            source = self._sources.files.get(path)
-            if source is None or path == self._path:
-                continue
-            if text := outline(source.lines, _public(source, imported.name)):
-                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", sure * (0.3 + 0.7 * weight))
+        for source in self._sources.module(imported, self._path, self._language):
+            text = outline(source.lines, _public(source, imported.name)) if source.path != self._path else ""
+            if text:
+                reason = f"the module `{name}`, used at line {row + 1}"
+                yield Snippet(source.path, text, reason, sure * (0.3 + 0.7 * weight))
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
@@ -75,28 +74,21 @@ class Definitions:
         if imported is None:
             yield from self._by_name(use)
         elif use.qualifier:
-            file = module_file(imported, self._path, self._language, self._sources.by_stem)
-            for path in self._files(imported) or [file or ""]:
-                for source, one in self._sources.definitions_in(path, use.name):
+            own = imported, self._path, self._language
+            for file in self._sources.module(*own) or filter(None, [self._sources.file(*own)]):
+                for source, one in self._sources.defining(file.path, use.name):
                     # A member may belong to the imported class or to another class of its file.
                     yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
         elif imported.name:
             found = self._in_module(imported, self._path, _MAX_HOPS)
             yield from ((source, one, _IMPORTED) for source, one in found)
 
-    def _files(self, imported: Import) -> list[str]:
-        """The files of a module that was imported as a whole."""
-        sources = self._sources
-        return module_files(imported, self._path, self._language, sources.by_stem, sources.by_folder)
-
     def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of an imported name, also through files that re-export it."""
-        file = module_file(wanted, path, self._language, self._sources.by_stem)
-        source = self._sources.files.get(file or "")
-        if source is None:
+        if (source := self._sources.file(wanted, path, self._language)) is None:
             return
         name = _default(source) if wanted.name == "default" else wanted.name
-        found = [(source, one) for source, one in self._sources.definitions_in(source.path, name) if one.parent < 0]
+        found = [(source, one) for source, one in self._sources.defining(source.path, name) if one.parent < 0]
         yield from found
         if found or not hops:
             return
@@ -113,7 +105,7 @@ class Definitions:
         places = [path for path in self._sources.places(use.name) if self._akin(path)]
         if not 0 < len(places) <= _MAX_PLACES:
             return
-        for source, one in (found for path in places for found in self._sources.definitions_in(path, use.name)):
+        for source, one in (found for path in places for found in self._sources.defining(path, use.name)):
             if use.telling or one.kind in ("class", "module"):
                 member = one.parent >= 0 and use.qualifier not in ("self", "this", "cls")
                 sure = _SAME_FILE if source.path == self._path else _ONLY_ONE / len(places)

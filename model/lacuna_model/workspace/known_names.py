@@ -18,7 +18,7 @@ from lacuna_model.next_edit.scopes import ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
-from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.imports import Import, imports
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import SnippetFile, Sources
@@ -106,7 +106,7 @@ class KnownNames:
     ) -> None:
         text = request.text.encode()
         self._before, self._after = plain(text[: region.start].decode()), plain(text[region.end :].decode())
-        self._path, self._folder, self._language = path, posixpath.dirname(path), language
+        self._here, self._folder, self._language = (path, language.name), posixpath.dirname(path), language
         self._sources, self._packages = sources, packages
         self._other_words = {name for one in request.snippets for _, name in _WORD.findall(one.text)}
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
@@ -214,18 +214,12 @@ class KnownNames:
         """The names that something imported has, in their order; empty for what is not known as a whole."""
         if receiver not in self._offers:
             imported, found = self._imports.get(receiver), set[str]()
-            if imported is not None and (files := self._files(imported)):
+            if imported is not None and (files := self._sources.module(imported, *self._here)):
                 found.update(*map(_names_in, files))
             elif imported is not None:
                 found = self._packages.names(imported, self._language.name, self._folder)
             self._offers[receiver] = sorted(found)
         return self._offers[receiver]
-
-    def _files(self, imported: Import) -> list[SnippetFile]:
-        """The files of the project that are a module."""
-        sources = self._sources
-        paths = module_files(imported, self._path, self._language.name, sources.by_stem, sources.by_folder)
-        return list(filter(None, map(sources.files.get, paths)))
 
     @cached_property
     def _visible(self) -> list[str]:
@@ -261,7 +255,7 @@ class KnownNames:
 
         ``members`` where the import is no module, so that the name tells as behind any receiver.
         """
-        if files := self._files(imported):
+        if files := self._sources.module(imported, *self._here):
             if any(name in _names_in(file) for file in files):
                 return "known"
             if imported.name == "default":
@@ -295,7 +289,7 @@ class KnownNames:
         )
 
     def _is_inside(self, imported: Import) -> bool:
-        return module_file(imported, self._path, self._language.name, self._sources.by_stem) is not None
+        return self._sources.file(imported, *self._here) is not None
 
     @cached_property
     def _head(self) -> str:
