@@ -13,7 +13,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Sna
 from lacuna_model.core.regions import standing
 from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.languages.registry import language_for
-from lacuna_model.prior import indexing
+from lacuna_model.prior import index
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.index import Changes
@@ -38,7 +38,7 @@ class Project:
         self._is_indexed = False
         self._index = Index[str](tokenizer.vocab_size, MOST_RECENT)
         self._tokenizer = tokenizer
-        self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
+        self._stored_at = index.location(self.root, tokenizer.fingerprint)
         # The marks of the files whose tokens are known, and what was found when they were compared last.
         self._marks: dict[str, Mark] = {}
         self._new: dict[str, Sequence[int] | None] = {}  # what the index lacks: at first it is sorted once
@@ -118,7 +118,7 @@ class Project:
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""
-        if self._found is None and (kept := indexing.load(self._stored_at, self._tokenizer.fingerprint)) is not None:
+        if self._found is None and (kept := index.load(self._stored_at, self._tokenizer.fingerprint)) is not None:
             documents, self._marks = kept
             self._index.replace_all(documents)
 
@@ -150,7 +150,7 @@ class Project:
         """Sort all files at once, and keep the index for the next run."""
         self._update()
         if not self._is_kept:
-            indexing.save(self._stored_at, self._index.merge(), self._marks, self._tokenizer.fingerprint)
+            index.save(self._stored_at, self._index.merge(), self._marks, self._tokenizer.fingerprint)
         self._is_kept, self._is_indexed = True, self.snippets.index.is_read
 
 
