@@ -156,13 +156,14 @@ class Index(Generic[Name]):
     def update(self, changes: Mapping[Name, Sequence[int] | None]) -> None:
         """Add documents, or replace their tokens; None removes one."""
         new: dict[Name, Sequence[int] | Tokens] = {name: own for name, own in changes.items() if own is not None}
-        size, kept = sum(map(len, new.values())), list[tuple[IndexedDocuments[Name], frozenset[Name]]]()
+        kept: list[tuple[IndexedDocuments[Name], frozenset[Name]]] = []
+        size = sum(map(len, new.values()))
         for block, hidden in reversed(self._blocks):
             hidden |= changes.keys() & block.numbers.keys()
             is_small = len(block.text) <= min(max(size, self._most_recent), self._most_sorted - size)
             if 2 * len(hidden) > len(block.names) or (is_small and not kept):
                 rest = {name: own for name, own in block.tokens() if name not in hidden}
-                size, new = size + sum(map(len, rest.values())), rest | new
+                size, new = size + sum(map(len, rest.values())), {**rest, **new}
             else:
                 kept.append((block, hidden))
         recent = [(IndexedDocuments.index(new, self._kind), frozenset[Name]())] if new else []
