@@ -166,8 +166,10 @@ class Index(Generic[Name]):
                 size, new = size + sum(map(len, rest.values())), {**rest, **new}
             else:
                 kept.append((block, hidden))
-        recent = [(IndexedDocuments.index(new, self._kind), frozenset[Name]())] if new else []
-        self._blocks = (*reversed(kept), *recent)
+        kept.reverse()
+        if new:
+            kept.append((IndexedDocuments.index(new, self._kind), frozenset()))
+        self._blocks = tuple(kept)
 
     def replace_all(self, documents: IndexedDocuments[Name]) -> None:
         """Replace all documents."""
