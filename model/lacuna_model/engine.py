@@ -34,8 +34,7 @@ from lacuna_model.fim.measuring import first_costs
 from lacuna_model.group_fill import fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.prior.index import Segment
-from lacuna_model.prior.indexing import PiecewiseIndex
+from lacuna_model.prior.index import PiecewiseIndex, Segment
 from lacuna_model.readers import Loaded, ReadOptions, load
 from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins

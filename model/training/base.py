@@ -76,21 +76,12 @@ class Base:
             {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
             for prefix in (f"layers.{index}." for index in range(config.num_layers))
         ]
-        rotations = Rotations(config, self.head.device)
+        self.device, self.dtype = self.head.device, self.head.dtype
+        rotations = Rotations(config, self.device)
         # The turned half of a pair has the other sign.
-        signs = torch.ones(config.head_dim, device=self.head.device)
+        signs = torch.ones(config.head_dim, device=self.device)
         signs[: config.head_dim // 2] = -1
         self._cos, self._sin = rotations.cos, rotations.sin * signs
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.head.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The precision of the weights and of the products."""
-        return self.head.dtype
 
     @torch.no_grad()
     def read(self, ids: Tensor) -> Read:

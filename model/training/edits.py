@@ -13,10 +13,9 @@ from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.next_edit.changes import LINE_ENDS, TokenizedText, hunks
 from lacuna_model.text.diff import Hunk
 from lacuna_model.text.lines import lines_of
-from training.corpus import SPLITS
+from training.corpus import SPLITS, Benchmarks, Job, sift
 from training.packages import CorpusError, Package, Role
 from training.registries import Npm, PyPI, Registry
-from training.sifting import Benchmarks, Job, sift
 from training.stored import Document, DocumentWriter
 
 # Lines below a change that are rewritten; where nothing is to do there, they stay.

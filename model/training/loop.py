@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -105,6 +106,25 @@ def train(
         found.loss = float(lately)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a training is asked for: the model at a ``path``, on a ``corpus``, for so many ``seconds`` or ``steps``.
+
+    The folder ``out`` is gone on from, on whatever device. ``say`` gets lines, ``advance`` thousandths of the training.
+    """
+
+    path: Path
+    corpus: Path
+    out: Path
+    seconds: float = 0.0
+    steps: int = 0
+    device: str = ""
+    seed: int = 0
+    threads: int = 0
+    say: Callable[[str], None] = print
+    advance: Callable[[int], None] = lambda thousandths: None
+
+
 class Run(Generic[Done]):
     """A training in a folder: what is kept there, and what is shown.
 
@@ -113,12 +133,10 @@ class Run(Generic[Done]):
     Raises CorpusError where the checkpoint is of another version.
     """
 
-    def __init__(
-        self, out: Path, name: str, nothing: Done, say: Callable[[str], None], advance: Callable[[int], None]
-    ) -> None:
-        out.mkdir(parents=True, exist_ok=True)
-        self._checkpoint, self._rows = out / f"{name}.pt", out / f"{name}.safetensors"
-        self._say, self._advance, self._shown = say, advance, 0
+    def __init__(self, asked: Asked, name: str, nothing: Done) -> None:
+        asked.out.mkdir(parents=True, exist_ok=True)
+        self._checkpoint, self._rows = asked.out / f"{name}.pt", asked.out / f"{name}.safetensors"
+        self._say, self._advance, self._shown = asked.say, asked.advance, 0
         self.done = nothing
         self.state: dict[str, Any] | None = None
         if self._checkpoint.exists():

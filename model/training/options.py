@@ -19,6 +19,8 @@ PackagesOption = Annotated[
     Path | None,
     typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
 ]
+KeepOption = Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draw with this random seed.")]
 ThreadsOption = Annotated[
     int, typer.Option("--threads", min=0, help="Use this many CPU threads; 0: one per core, at most 8.")
 ]

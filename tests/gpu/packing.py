@@ -13,9 +13,8 @@ from torch import Tensor
 from lacuna_model.fim.loading import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.tokenizer import FimTokens, Tokenizer
+from training import masks
 from training.feeding import LEAST_TOKENS, Sample, format_tokens
-from training.masks import targets
-from training.masks.targets import prompts
 from training.stored import texts
 
 # Of a text, so that many are in the pack.
@@ -32,9 +31,9 @@ def make(about: Preparation, weights: dict[str, Tensor], corpus: Path, *, tokens
     fim = tokenizer.fim
     assert fim is not None
     found = list(_texts(corpus, tokenizer, tokens))
-    held = list(itertools.islice(prompts(tokenizer, fim, texts(corpus, "held_out", 1), 1), HELD_OUT))
+    held = list(itertools.islice(masks.prompts(tokenizer, fim, texts(corpus, "held_out", 1), 1), HELD_OUT))
     lists = {"held_out": [Sample(ids) for ids in held]}
-    lists |= {name: targets.written(path) for name, path in taught.items()}
+    lists |= {name: masks.written(path) for name, path in taught.items()}
     row = tokenizer.encode(ROW)
     asked = [one.ids for samples in lists.values() for one in samples]
     numbers = _numbers(about.config.vocab_size, [format_tokens(fim), row, *asked], found)

@@ -246,7 +246,7 @@ def _pretended() -> Aside:
 def main() -> None:
     """Write the file beside the pieces."""
     from lacuna_model.hub import models
-    from training.masks.training import plain_form
+    from training.masks import plain_form
 
     parser = argparse.ArgumentParser(description="What the pack of the training run lacks of its model.")
     parser.add_argument("--pieces", type=Path, required=True)

@@ -25,8 +25,8 @@ from lacuna_model.loading import rows_file
 from training import loop
 from training.base import Base
 from training.feeding import Batch, ahead, batched, tokens_a_pass
+from training.fitting import RANK, RATE, SLOTS, SOFT, Fit
 from training.loop import Progress
-from training.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
 
 # Shares of the time after which the mask rows are measured and written, besides the end.
 MARKS = (120 / 390, 240 / 390)
@@ -127,7 +127,7 @@ def pack_here(chosen: argparse.Namespace) -> None:
     from tests.gpu import packing
 
     from lacuna_model.hub import models
-    from training.masks.training import plain_form
+    from training.masks import plain_form
 
     began = time.monotonic()
     about, weights = plain_form(models.weights(chosen.model), drafts=True)

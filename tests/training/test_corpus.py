@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.training.corpora import Shelf, corpus
 
-from training.corpus import build_packages
+from training.corpus import Benchmarks, Duplicates, build_packages, sketch
 from training.packages import CorpusError, Package, Role, read_packages
 from training.registries import PyPI
 from training.stored import Document, DocumentWriter, Manifest, read_documents
@@ -157,3 +157,35 @@ def test_a_folder_without_a_corpus_is_reported(tmp_path: Path) -> None:
     short = corpus(tmp_path / "short", go=["x"])
     with pytest.raises(CorpusError, match="no text of"):
         next(drawn(short, "train", 0))
+
+
+def numbered(words: int, start: int = 0) -> str:
+    return "\n".join(f"def name_{i}(argument_{i}):\n    return argument_{i} + {i}" for i in range(start, start + words))
+
+
+def test_copies_are_found_whatever_their_spacing_and_others_are_not() -> None:
+    duplicates = Duplicates()
+    assert duplicates.accepts(sketch(numbered(200)))
+    assert not duplicates.accepts(sketch(numbered(200)))
+    assert not duplicates.accepts(sketch(numbered(200).replace("    ", "\t") + "\n\n"))
+    assert not duplicates.accepts(sketch(numbered(200) + "\nextra = 1\n"))
+    assert duplicates.accepts(sketch(numbered(200, start=500)))
+    assert duplicates.accepts(sketch(numbered(100) + "\n" + numbered(100, start=900)))
+
+
+def test_a_solution_in_a_gap_is_joined_with_its_surroundings() -> None:
+    benchmarks = Benchmarks()
+    before, after = "alpha beta gamma delta epsilon ", "eta theta iota kappa"
+    benchmarks.add({"prompt": before, "canonical_solution": "zeta ", "suffix": after})
+    assert benchmarks.contaminates("alpha beta gamma delta epsilon zeta eta theta iota kappa")
+
+
+def test_the_task_sentences_of_mbpp_are_recognised() -> None:
+    order = "Write a python function to reverse a list.\n"
+    assert Benchmarks().contaminates(order * 3)
+    assert not Benchmarks().contaminates(order)
+
+
+def test_a_damaged_problem_file_is_named() -> None:
+    with pytest.raises(CorpusError, match=r"c\.jsonl\.gz"):
+        Benchmarks().read("c.jsonl.gz", b"not gzip")

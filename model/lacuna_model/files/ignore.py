@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from lacuna_model.files.opening import find_repository, read_within
+from lacuna_model.files.opening import Mark, find_repository, mark, read_within
 
 # Within the expression of a line, whose characters are in Latin-1.
 _STAR, _SLASH = "\ue000", "\ue001"
@@ -190,20 +190,14 @@ def is_rules(path: str) -> bool:
     return os.path.basename(path) in IGNORE_FILES or path.replace(os.sep, "/").endswith(f"/{EXCLUDE}")
 
 
-def stamps(root: Path) -> tuple[tuple[int, int, int] | None, ...]:
+def stamps(root: Path) -> tuple[int | Mark, ...]:
     """What changes with the folder at ``root``, and with its ignore files and those of the folders above it."""
     folders = _from_repository(Path(os.path.realpath(root)))
-    files = [place / name for folder in folders for place, name in _files(folder)]
-    return (_stamp(root, is_folder=True), *map(_stamp, files))
-
-
-def _stamp(path: Path, *, is_folder: bool = False) -> tuple[int, int, int] | None:
-    """Which file a path leads to, and its size and modification time; None where there is none."""
     try:
-        status = path.stat()
+        own = root.stat().st_ino
     except OSError:
-        return None
-    return (status.st_ino, 0, 0) if is_folder else (status.st_ino, status.st_size, status.st_mtime_ns)
+        own = 0
+    return (own, *(mark(place / name) for folder in folders for place, name in _files(folder)))
 
 
 def _from_repository(root: Path) -> list[Path]:

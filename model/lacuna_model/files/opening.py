@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from itertools import islice
 from pathlib import Path
 
 _NAME = re.compile(
@@ -53,6 +54,28 @@ def find_repository(folder: Path) -> Path | None:
 def absolute(path: Path | str) -> Path:
     """A path from the root of the file system, without ``..``."""
     return Path(os.path.abspath(path))
+
+
+# What changes with a file: its size in bytes and modification time in nanoseconds.
+Mark = tuple[int, int]
+
+
+def mark(file: Path) -> Mark:
+    """The mark of what is at a path; zeros where nothing is."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def listed(folder: Path, most: int | None = None) -> list[os.DirEntry[str]]:
+    """The entries of a folder by name, of many the first ``most`` in any order; none where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(islice(entries, most), key=lambda entry: entry.name)
+    except OSError:
+        return []
 
 
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -10,13 +10,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from lacuna_model.files.ignore import IgnoreRules
-from lacuna_model.files.opening import absolute, generated_head, generated_name, minified, read_within
+from lacuna_model.files.opening import Mark, absolute, generated_head, generated_name, listed, minified, read_within
 from lacuna_model.files.secrets import holds_credential, is_secret
 from lacuna_model.text.lines import well_formed
 
@@ -35,48 +32,35 @@ _NO_SOURCE = re.compile(
 MAX_FILE_BYTES = 400_000
 
 
-class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The limits: bytes per file, number of files, bytes in total."""
-
-    max_file_bytes: int = MAX_FILE_BYTES
-    max_files: int = 50_000
-    max_total_bytes: int = 20_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceFile:
-    """A file that may be read: its absolute path, size in bytes and modification time in nanoseconds."""
-
-    path: Path
-    size: int
-    mtime_ns: int
-
-
-def scan(root: Path, settings: WorkspaceSettings | None = None) -> Iterator[WorkspaceFile]:
+def scan(
+    root: Path,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    max_files: int = 50_000,
+    max_total_bytes: int = 20_000_000,
+) -> Iterator[tuple[Path, Mark]]:
     """Walk a workspace: the files of a folder by name, then its folders; only ignore files are opened.
 
-    Lazy, so that the caller can pause between files. Folders that cannot be listed are skipped.
+    Yields absolute paths. Lazy, so that the caller can pause between files. Folders that cannot be listed are skipped.
     """
-    settings = settings or WorkspaceSettings()
     num_files = total_bytes = 0
     root = absolute(root)
     open_folders = [(root, "", IgnoreRules.of(root))]
     while open_folders:
         folder, inside, rules = open_folders.pop()
-        entries = _listed(folder)
+        entries = listed(folder)
         if inside and not _MARKS.isdisjoint(entry.name for entry in entries):
             continue
         place = folder.as_posix().rstrip("/") + "/"
         for entry in entries:
             if not _is_source(entry.name, inside + entry.name) or rules.ignores(place + entry.name):
                 continue
-            if num_files == settings.max_files:
+            if num_files == max_files:
                 return
-            file = _regular(entry, folder)
-            most = min(settings.max_file_bytes, settings.max_total_bytes - total_bytes)
-            if file is not None and 0 < file.size <= most:
-                num_files, total_bytes = num_files + 1, total_bytes + file.size
-                yield file
+            size, _ = mark = _mark(entry)
+            if 0 < size <= min(max_file_bytes, max_total_bytes - total_bytes):
+                num_files, total_bytes = num_files + 1, total_bytes + size
+                yield folder / entry.name, mark
         for entry in reversed(entries):
             name = entry.name
             if entry.is_dir(follow_symlinks=False) and not (_is_closed(name) or rules.ignores(f"{place}{name}/")):
@@ -118,22 +102,13 @@ def quotable(text: str) -> bool:
     return not ("\0" in text or generated_head(text) or minified(text) or holds_credential(text))
 
 
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as listing:
-            return sorted(listing, key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def _regular(entry: os.DirEntry[str], folder: Path) -> WorkspaceFile | None:
-    """The file of an entry; None where it is not regular, or was removed since it was listed."""
+def _mark(entry: os.DirEntry[str]) -> Mark:
+    """The mark of a file; zeros where it is not regular, or was removed since it was listed."""
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:
-        return None
-    is_regular = stat.S_ISREG(status.st_mode)
-    return WorkspaceFile(folder / entry.name, status.st_size, status.st_mtime_ns) if is_regular else None
+        return 0, 0
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else (0, 0)
 
 
 def _is_closed(name: str) -> bool:

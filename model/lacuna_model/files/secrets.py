@@ -6,8 +6,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 
 _KINDS = r"(json|ya?ml|toml|ini|cfg|conf|config|properties|txt|csv|xml|env|enc|php|plist)"
@@ -138,25 +137,6 @@ _MIXED = re.compile(r"\d|[a-z].{0,200}?[A-Z].{0,200}?[a-z]")
 _AROUND = 300
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """A rule: what it finds has more than ``entropy`` bits per character."""
-
-    regex: str
-    keywords: tuple[str, ...]
-    entropy: float
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The regular expression; most are never needed."""
-        return re.compile(self.regex)
-
-    def finds(self, text: str) -> bool:
-        """Whether a text holds such a key."""
-        found = (next((part for part in match.groups() if part), match[0]) for match in self.pattern.finditer(text))
-        return any(entropy(one) > self.entropy and not _EXAMPLE.search(one) for one in found)
-
-
 _EXAMPLE = re.compile(r"(?i)example|x{6}|\.{3}|abcdefghijklm")
 
 
@@ -166,7 +146,10 @@ def holds_known_key(text: str) -> bool:
         return True
     text = "\n".join(_suspicious(text))
     lower = text.lower()
-    return any(any(word in lower for word in rule.keywords) and rule.finds(text) for rule in _rules())
+    rules = ((regex, least) for words, regex, least in _rules() if any(word in lower for word in words))
+    found = ((match, least) for regex, least in rules for match in _compiled(regex).finditer(text))
+    keys = ((next(filter(None, match.groups()), match[0]), least) for match, least in found)
+    return any(entropy(key) > least and not _EXAMPLE.search(key) for key, least in keys)
 
 
 def _suspicious(text: str) -> Iterator[str]:
@@ -181,14 +164,15 @@ def _suspicious(text: str) -> Iterator[str]:
         yield text[max(above, run.start() - _AROUND) : done]
 
 
+_compiled = cache(re.compile)  # most rules are never needed
+
+
 @cache
-def _rules() -> Sequence[_Rule]:
+def _rules() -> Sequence[tuple[Sequence[str], str, float]]:
+    """Of each rule the words, the regular expression, and how many bits per character what it finds exceeds."""
     data = resources.files("lacuna_model.files").joinpath("gitleaks.toml").read_text("utf-8")
-    own = (_Rule(regex, words, 0.0) for words, regex in _OWN)
-    kept = (
-        _Rule(rule["regex"], tuple(rule["keywords"]), rule.get("entropy", 0.0)) for rule in tomllib.loads(data)["rules"]
-    )
-    return (*own, *kept)
+    kept = ((rule["keywords"], rule["regex"], rule.get("entropy", 0.0)) for rule in tomllib.loads(data)["rules"])
+    return (*((words, regex, 0.0) for words, regex in _OWN), *kept)
 
 
 def entropy(text: str) -> float:

@@ -1,19 +1,28 @@
 """The index of a project's tokens: suffix arrays over its files, and the longest match of a text in them.
 
-Unchanged files and the documents that changed have an array each. The longest match (infini-gram, arXiv 2401.17377) of
-the text before a slot proposes the tokens that follow.
+The longest match (infini-gram, arXiv 2401.17377) of the text before a slot proposes the tokens that follow. The index
+of a workspace's files is kept in the user's cache. In that of a document which is being edited, what a key costs grows
+with what it changed, and not with the file: it is indexed by pieces, each encoded once, and sorted with others.
 """
 
+import hashlib
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]  # it ships no types
+
+from lacuna_model.core.pieces import nearest_first
+from lacuna_model.files.opening import Mark, absolute
+from lacuna_model.hub import atomic, models
+from lacuna_model.tokenizer import Tokenizer
 
 # The longest run that is searched; longer ones add nothing.
 MAX_MATCH = 32
@@ -126,58 +135,97 @@ class Segment:
         return places[self.counts[np.searchsorted(self.documents.borders, places, side="right") - 1]]
 
 
-class Index:
-    """The documents of one workspace by name, as tokens.
+class Index(Generic[Name]):
+    """Documents by name, as tokens, in blocks that stay sorted; what of a block is gone is hidden.
 
-    The unchanged files are indexed once, in the background. Documents that changed since are few; they are indexed
-    again on the first request after a change. Safe to use from several threads: readers keep the segments that they
-    were given.
+    Documents that change are sorted again with the last block, if that has at most ``most_recent`` tokens, with blocks
+    that are no larger than what is sorted, up to ``most_sorted`` tokens, and with what is left of those that have lost
+    most. One thread makes changes; others may read, and keep the segments that they were given.
     """
 
-    def __init__(self, vocab_size: int) -> None:
-        self.kind = token_type(vocab_size)
-        self._lock = Lock()
-        self._changed: dict[str, Tokens] = {}
-        self._recent: IndexedDocuments[str] | None = None
-        self.replace_all(IndexedDocuments.index({}, self.kind))
+    def __init__(self, vocab_size: int, most_recent: int, most_sorted: float = math.inf) -> None:
+        self._kind = token_type(vocab_size)
+        self._most_recent, self._most_sorted = most_recent, most_sorted
+        self._blocks: tuple[tuple[IndexedDocuments[Name], frozenset[Name]], ...] = ()  # each with what is hidden
 
     @property
-    def num_changed(self) -> int:
-        """Tokens of the changed documents."""
-        return sum(map(len, self._changed.values()))
-
-    @property
-    def names(self) -> set[str]:
+    def names(self) -> set[Name]:
         """The names of all documents."""
-        with self._lock:
-            return (set(self._rest.names) - self._gone) | self._changed.keys()
+        return {name for block, hidden in self._blocks for name in block.numbers.keys() - hidden}
 
-    def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
-        """Add a document, or replace its tokens."""
-        with self._lock:
-            self._changed[name] = np.asarray(tokens, dtype=self.kind)
-            self._gone.add(name)
-            self._recent = None
+    def update(self, changes: Mapping[Name, Sequence[int] | None]) -> None:
+        """Add documents, or replace their tokens; None removes one."""
+        new: dict[Name, Sequence[int] | Tokens] = {name: own for name, own in changes.items() if own is not None}
+        kept: list[tuple[IndexedDocuments[Name], frozenset[Name]]] = []
+        size = sum(map(len, new.values()))
+        for block, hidden in reversed(self._blocks):
+            hidden |= changes.keys() & block.numbers.keys()
+            is_small = len(block.text) <= min(max(size, self._most_recent), self._most_sorted - size)
+            if 2 * len(hidden) > len(block.names) or (is_small and not kept):
+                rest = {name: own for name, own in block.tokens() if name not in hidden}
+                size, new = size + sum(map(len, rest.values())), {**rest, **new}
+            else:
+                kept.append((block, hidden))
+        kept.reverse()
+        if new:
+            kept.append((IndexedDocuments.index(new, self._kind), frozenset()))
+        self._blocks = tuple(kept)
 
-    def remove(self, name: str) -> None:
-        """Remove a document."""
-        with self._lock:
-            if self._changed.pop(name, None) is not None:
-                self._recent = None
-            self._gone.add(name)
+    def replace_all(self, documents: IndexedDocuments[Name]) -> None:
+        """Replace all documents."""
+        self._blocks = ((documents, frozenset()),)
 
-    def replace_all(self, rest: IndexedDocuments[str]) -> None:
-        """Replace all documents: ``rest`` are the files as they are."""
-        with self._lock:
-            self._rest, self._gone = rest, set[str]()
-            self._changed, self._recent = {}, None
+    def merge(self) -> IndexedDocuments[Name]:
+        """Sort all documents into one block."""
+        if len(self._blocks) == 1 and not self._blocks[0][1]:
+            return self._blocks[0][0]
+        parts = ((name, own) for block, hidden in self._blocks for name, own in block.tokens() if name not in hidden)
+        merged = IndexedDocuments.index(dict(parts), self._kind)
+        self.replace_all(merged)
+        return merged
 
-    def segments(self, without: str = "") -> list[Segment]:
-        """All segments of the current state, without the document ``without``."""
-        with self._lock:
-            if self._recent is None:
-                self._recent = IndexedDocuments.index(self._changed, self.kind)
-            return [Segment.of(self._rest, self._gone | {without}), Segment.of(self._recent, {without})]
+    def segments(self, without: Collection[Name] = ()) -> list[Segment]:
+        """All segments of the current state, without some documents."""
+        return [Segment.of(block, hidden.union(without)) for block, hidden in self._blocks]
+
+
+# Bytes that are encoded at once: some 20 ms. Of a document that has more, those nearest to the gaps come first.
+BYTES_AT_ONCE = 1 << 15
+# Tokens that are sorted anew at each key, at most: 1 ms.
+MOST_RECENT = 8192
+# Tokens of a block, at most: to sort them takes 10 ms.
+MOST_SORTED = 1 << 16
+
+
+class PiecewiseIndex:
+    """The index of one document; ``texts`` are those between its gaps."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._index = Index[bytes](tokenizer.vocab_size, MOST_RECENT, MOST_SORTED)
+
+    def segments(self, texts: Sequence[bytes]) -> list[Segment]:
+        """The segments of what is indexed so far, after one more part of what is not."""
+        self._take(nearest_first(texts))
+        return self._index.segments()
+
+    def read(self, texts: Sequence[bytes]) -> Iterator[None]:
+        """Index the whole document, and pause after each part."""
+        pieces = nearest_first(texts)
+        while self._take(pieces):
+            yield
+
+    def _take(self, pieces: Sequence[bytes]) -> bool:
+        """Forget what is not among some pieces, and index some that are new; returns whether there were any."""
+        known, size = self._index.names, 0
+        changes: dict[bytes, list[int] | None] = dict.fromkeys(known.difference(pieces))
+        for piece in pieces:
+            if piece not in known and size < BYTES_AT_ONCE:
+                changes[piece] = self._tokenizer.encode(piece.decode(errors="ignore"))
+                size += len(piece)
+        if changes:
+            self._index.update(changes)
+        return size > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +298,59 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         else:
             step //= 2
     return length, found
+
+
+SUFFIX = ".index"
+MAX_KEPT = 40
+# Indexes hold texts of the user's, so those that were not used for so long are removed.
+MAX_UNUSED_S = 60 * 24 * 3600
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tokenizer: str
+    kind: str
+    data: bytes
+    order: bytes
+    names: list[str]
+    marks: dict[str, Mark]
+
+
+def location(root: Path, fingerprint: str) -> Path:
+    """The path of a workspace's index for one tokenizer."""
+    digest = hashlib.sha256(f"{absolute(root)} {fingerprint}".encode()).hexdigest()
+    return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
+
+
+def save(file: Path, documents: IndexedDocuments[str], marks: dict[str, Mark], fingerprint: str) -> None:
+    """Write an index, readable by its owner only, since it holds the text of the files, if that is possible.
+
+    ``marks`` are those of the files when they were read.
+    """
+    order = documents.order.astype("<i4", copy=False).tobytes()
+    kept = _Kept(fingerprint, documents.kind.str, documents.data, order, list(documents.names), marks)
+    body = msgspec.msgpack.encode(kept)
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(hashlib.sha256(body).digest())
+        stream.write(body)
+
+    atomic.keep(file, f"*{SUFFIX}", write, private=True, most=MAX_KEPT, max_age_s=MAX_UNUSED_S)
+
+
+def load(file: Path, fingerprint: str) -> tuple[IndexedDocuments[str], dict[str, Mark]] | None:
+    """The index in a file, and the marks of the files in it.
+
+    None where there is none, it is damaged, or it belongs to another tokenizer or version.
+    """
+    try:
+        with atomic.kept(file) as stream:
+            digest, body = stream.read(hashlib.sha256().digest_size), stream.read()
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        kept = msgspec.msgpack.decode(body, type=_Kept)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    if kept.tokenizer != fingerprint:
+        return None
+    order = np.frombuffer(kept.order, dtype="<i4").astype(np.int32, copy=False)
+    return IndexedDocuments(kept.data, np.dtype(kept.kind), kept.names, order), kept.marks

@@ -58,7 +58,8 @@ class SnippetChooser:
 
     def refresh(self) -> None:
         """Read the workspace now; for choosers without background work."""
-        self.index.refresh()
+        for _ in self.index.refresh():
+            pass
 
     def choose(
         self,

@@ -1,17 +1,16 @@
 """Finds the definitions of the names that the code around the cursor refers to, in a workspace and beside a file."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.files.opening import absolute
+from lacuna_model.files.opening import absolute, listed
 from lacuna_model.files.scanning import admits, read_source
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import CursorRows, Definition, Reference, outline, quote, references
 from lacuna_model.snippets.format import Splitter, counter
-from lacuna_model.snippets.imports import Import, module_file, module_files, module_of
+from lacuna_model.snippets.imports import Import, module_of
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
@@ -49,62 +48,47 @@ class Definitions:
         if (module := module_of(lines[row], self._language)) is not None:
             yield from self._outline(module, module.module, row, 1.0, 1.0)
         for use in references(lines, row, self._language):
-            yield from self._outlines(use)
+            imported = self._cursor.imports.get(use.name) if use.opened or not use.qualifier else None
+            if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
+                imported = Import("", use.name)
+            if imported is not None:  # what it offers behind a dot
+                sure = 1.0 if use.opened else _MENTIONED
+                yield from self._outline(imported, use.name, use.row, use.weight, sure)
             for source, one, sure in self._meant(use):
                 if source.path == self._path and source.lines[one.row] in self._view:  # the model reads it anyway
                     continue
                 reason = f"defines `{one.name}`, used at line {use.row + 1}"
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
 
-    def _outlines(self, use: Reference) -> Iterator[Snippet]:
-        """What the module that a name stands for offers behind a dot."""
-        imported = self._cursor.imports.get(use.name) if use.opened or not use.qualifier else None
-        if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
-            imported = Import("", use.name)
-        if imported is not None:
-            yield from self._outline(imported, use.name, use.row, use.weight, 1.0 if use.opened else _MENTIONED)
-
     def _outline(self, imported: Import, name: str, row: int, weight: float, sure: float) -> Iterator[Snippet]:
         """What the files of a module define, which is used in a row."""
-        for path in self._files(imported):
-            source = self._sources.files.get(path)
-            if source is None or path == self._path:
-                continue
-            if text := outline(source.lines, _public(source, imported.name)):
-                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", sure * (0.3 + 0.7 * weight))
+        for source in self._sources.module(imported, self._path, self._language):
+            text = outline(source.lines, _public(source, imported.name)) if source.path != self._path else ""
+            if text:
+                reason = f"the module `{name}`, used at line {row + 1}"
+                yield Snippet(source.path, text, reason, sure * (0.3 + 0.7 * weight))
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
         imported = self._cursor.imports.get(use.qualifier or use.name)
-        if imported is not None:
-            yield from self._imported(use, imported)
-            return
-        yield from self._by_name(use)
-
-    def _imported(self, use: Reference, imported: Import) -> Iterator[tuple[SnippetFile, Definition, float]]:
-        if not use.qualifier:
-            found = self._in_module(imported, self._path, _MAX_HOPS) if imported.name else ()
+        if imported is None:
+            yield from self._by_name(use)
+        elif use.qualifier:
+            own = imported, self._path, self._language
+            for file in self._sources.module(*own) or filter(None, [self._sources.file(*own)]):
+                for source, one in self._sources.defining(file.path, use.name):
+                    # A member may belong to the imported class or to another class of its file.
+                    yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
+        elif imported.name:
+            found = self._in_module(imported, self._path, _MAX_HOPS)
             yield from ((source, one, _IMPORTED) for source, one in found)
-            return
-        file = module_file(imported, self._path, self._language, self._sources.by_stem)
-        for path in self._files(imported) or [file or ""]:
-            for source, one in self._sources.definitions_in(path, use.name):
-                # A member may belong to the imported class or to another class of its file.
-                yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
-
-    def _files(self, imported: Import) -> list[str]:
-        """The files of a module that was imported as a whole."""
-        sources = self._sources
-        return module_files(imported, self._path, self._language, sources.by_stem, sources.by_folder)
 
     def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of an imported name, also through files that re-export it."""
-        file = module_file(wanted, path, self._language, self._sources.by_stem)
-        source = self._sources.files.get(file or "")
-        if source is None:
+        if (source := self._sources.file(wanted, path, self._language)) is None:
             return
         name = _default(source) if wanted.name == "default" else wanted.name
-        found = [(source, one) for source, one in self._sources.definitions_in(source.path, name) if one.parent < 0]
+        found = [(source, one) for source, one in self._sources.defining(source.path, name) if one.parent < 0]
         yield from found
         if found or not hops:
             return
@@ -121,18 +105,16 @@ class Definitions:
         places = [path for path in self._sources.places(use.name) if self._akin(path)]
         if not 0 < len(places) <= _MAX_PLACES:
             return
-        for path in places:
-            for source, one in self._sources.definitions_in(path, use.name):
-                if not use.telling and one.kind not in ("class", "module"):
-                    continue
+        for source, one in (found for path in places for found in self._sources.defining(path, use.name)):
+            if use.telling or one.kind in ("class", "module"):
                 member = one.parent >= 0 and use.qualifier not in ("self", "this", "cls")
-                sure = _SAME_FILE if path == self._path else _ONLY_ONE / len(places)
+                sure = _SAME_FILE if source.path == self._path else _ONLY_ONE / len(places)
                 yield source, one, min(sure, _MEMBER / len(places)) if member else sure
 
     def _akin(self, path: str) -> bool:
         source = self._sources.files.get(path)
-        other = source.language if source else ""
-        return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
+        both = {source.language if source else "", self._language}
+        return len(both) == 1 or any(both <= family for family in _FAMILIES)
 
 
 def _public(source: SnippetFile, name: str) -> list[Definition]:
@@ -171,12 +153,8 @@ def beside(
 def _named(root: Path, text: str, own: str) -> list[str]:
     """The names of the files of a folder whose stem is a word of a text."""
     words, found = set(_WORD.findall(text)), list[str]()
-    try:
-        with os.scandir(root) as entries:
-            for _, entry in zip(range(MAX_ENTRIES), entries, strict=False):
-                stem, _, ending = entry.name.partition(".")
-                if stem in words and ending and entry.name != own and entry.is_file(follow_symlinks=False):
-                    found.append(entry.name)
-    except OSError:
-        return []
-    return sorted(found)[:MAX_READ]
+    for entry in listed(root, MAX_ENTRIES):
+        stem, _, ending = entry.name.partition(".")
+        if stem in words and ending and entry.name != own and entry.is_file(follow_symlinks=False):
+            found.append(entry.name)
+    return found[:MAX_READ]

@@ -1,7 +1,7 @@
 """Finds the definitions of a file with tree-sitter; the cursor, and the names that the code around it refers to."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import resources
@@ -49,38 +49,30 @@ _NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A named definition of a file.
-
-    Its name is in ``row`` (from 0), and ``quoted`` are the rows that quote it, of which ``signature`` say how it is
-    used. ``parent`` is the row of the class that it is a member of, -1 for none.
-    """
-
-    name: str
-    kind: Kind
-    row: int
-    quoted: tuple[int, ...]
-    parent: int = -1
-    signature: tuple[int, ...] = ()
-
-
 @dataclass(slots=True)
-class _Found:
-    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``.
+class Definition:
+    """A named definition of a file, in the rows ``first`` to ``last`` (from 0), with its name in ``row``.
 
-    ``members`` are the definitions directly in it, and ``parent`` is as in a definition.
+    Its signature ends in the row ``head``. ``parent`` is the row of the class that it is a member of, -1 for none, and
+    ``members`` are the definitions directly in it. The rows of documentation that are ``hidden`` in the file are not
+    quoted.
     """
 
     name: str
     kind: Kind
-    span: tuple[int, int]
-    first: int
     row: int
-    signature: int
+    first: int
     last: int
+    head: int
+    hidden: Set[int] = field(repr=False)
     parent: int = -1
-    members: list["_Found"] = field(default_factory=list)
+    members: list["Definition"] = field(default_factory=list)
+
+    @property
+    def signature(self) -> range:
+        """The rows that say how it is used."""
+        last = min(self.head if self.kind == "function" else self.first, self.row + _SIGNATURE_ROWS - 1)
+        return range(self.row, max(last, self.row) + 1)
 
 
 def definitions(text: str, language: Language) -> tuple[Definition, ...]:
@@ -90,31 +82,56 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
     """
     if not language.definitions:
         return ()
-    lines = text.split("\n")
-    found, documentation = _find(text.encode(), language)
-    found.sort(key=lambda one: (one.span[0], -one.span[1]))
-    outer: list[_Found] = []
-    named: list[_Found] = []
-    for one in found:
-        while outer and outer[-1].span[1] <= one.span[0]:
+    found, hidden = dict[tuple[str, int], tuple[Node, Definition]](), set[int]()
+    for _, captures in matched(_query(language), language.parser().parse(text.encode()).root_node):
+        if "doc" in captures:
+            first, last = _rows(captures["doc"][0])
+            hidden.update(range(first + _DOCUMENTATION_ROWS, last + 1))
+            continue
+        kind = next(kind for kind in KINDS if kind in captures)
+        node, name = captures[kind][0], captures["name"][0]
+        while node.parent is not None and node.parent.type in _WRAPPERS:
+            node = node.parent
+        first, last = _rows(node)
+        if last > first and node.end_point.column == 0:  # some grammars include the line's end
+            last -= 1
+        above = captures["body"][0].prev_sibling if "body" in captures else None
+        head = above.end_point.row if above is not None else last
+        one = Definition((name.text or b"").decode(), kind, name.start_point.row, first, last, head, hidden)
+        # The patterns overlap (a constant may be a function); the first match of a definition counts.
+        found.setdefault((one.name, first), (node, one))
+    outer, named = list[tuple[Node, Definition]](), list[Definition]()
+    for node, one in sorted(found.values(), key=lambda it: (it[0].start_byte, -it[0].end_byte)):
+        while outer and outer[-1][0].end_byte <= node.start_byte:
             outer.pop()
-        if any(other.kind not in _OPEN for other in outer):
+        if any(around.kind not in _OPEN for _, around in outer):
             continue
         if outer:
-            outer[-1].members.append(one)
-            one.parent = outer[-1].row if outer[-1].kind == "class" else -1
+            around = outer[-1][1]
+            around.members.append(one)
+            one.parent = around.row if around.kind == "class" else -1
         named.append(one)
-        outer.append(one)
-    hidden = {row for first, last in documentation for row in range(first + _DOCUMENTATION_ROWS, last + 1)}
-    return tuple(
-        Definition(one.name, one.kind, one.row, _quoted(one, hidden, lines), one.parent, _signature(one))
-        for one in named
-    )
+        outer.append((node, one))
+    return tuple(named)
 
 
-def quote(lines: Sequence[str], definition: Definition) -> str:
-    """The text that quotes a definition: its rows, for a member after the first row of its class."""
-    rows = [definition.parent, *definition.quoted] if definition.parent >= 0 else list(definition.quoted)
+def quote(lines: Sequence[str], one: Definition) -> str:
+    """The text that quotes a definition: the comment above and its rows, for a member after the first row of its class.
+
+    Of a class, these are its own rows and its members' signatures.
+    """
+    left_out = set(one.hidden)
+    for member in one.members:
+        constructor = member.name in _CONSTRUCTORS or member.name == one.name
+        left_out.update(range(member.head + (_CONSTRUCTOR_ROWS if constructor else 0) + 1, member.last + 1))
+    limit = {"function": _FUNCTION_ROWS, "class": _CLASS_ROWS, "value": _VALUE_ROWS, "module": _CLASS_ROWS}[one.kind]
+    limit = max(limit, min(one.head - one.first + 1, _CLASS_ROWS))
+    own = [row for row in range(one.first, one.last + 1) if row not in left_out and lines[row].strip()]
+    start = one.first
+    while start > 0 and lines[start - 1].lstrip().startswith(_COMMENT_STARTS):
+        start -= 1
+    comment = range(start, min(one.first, start + _DOCUMENTATION_ROWS))
+    rows = [*([one.parent] if one.parent >= 0 else []), *comment, *own[:limit]]
     indent = min((len(lines[row]) - len(lines[row].lstrip()) for row in rows if lines[row].strip()), default=0)
     return "".join(f"{lines[row][indent:].rstrip()}\n" for row in rows)
 
@@ -125,59 +142,8 @@ def outline(lines: Sequence[str], members: Sequence[Definition]) -> str:
     return "".join(f"{lines[row].rstrip()}\n" for row in rows)
 
 
-def _signature(one: _Found) -> tuple[int, ...]:
-    last = one.signature if one.kind == "function" else one.first
-    return tuple(range(one.row, max(min(last, one.row + _SIGNATURE_ROWS - 1), one.row) + 1))
-
-
-def _quoted(one: _Found, hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
-    """The rows that quote a definition; for a class its own rows and its members' signatures."""
-    left_out = set(hidden)
-    for member in one.members:
-        constructor = member.name in _CONSTRUCTORS or member.name == one.name
-        signature = member.signature + (_CONSTRUCTOR_ROWS if constructor else 0)
-        left_out.update(range(signature + 1, member.last + 1))
-    limit = {"function": _FUNCTION_ROWS, "class": _CLASS_ROWS, "value": _VALUE_ROWS, "module": _CLASS_ROWS}[one.kind]
-    limit = max(limit, min(one.signature - one.first + 1, _CLASS_ROWS))
-    rows = [row for row in range(one.first, one.last + 1) if row not in left_out and lines[row].strip()]
-    return (*_comment_above(one.first, lines), *rows[:limit])
-
-
-def _comment_above(first: int, lines: Sequence[str]) -> Iterable[int]:
-    """The first rows of the comment directly above a definition."""
-    start = first
-    while start > 0 and lines[start - 1].lstrip().startswith(_COMMENT_STARTS):
-        start -= 1
-    return range(start, min(first, start + _DOCUMENTATION_ROWS))
-
-
-def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[int, int]]]:
-    """All definitions, and the first and last row of every documentation text."""
-    root = language.parser().parse(source).root_node
-    found: dict[tuple[str, int], _Found] = {}
-    documentation = []
-    for _, captures in matched(_query(language), root):
-        if "doc" in captures:
-            documentation.append((captures["doc"][0].start_point.row, captures["doc"][0].end_point.row))
-            continue
-        kind = next(kind for kind in KINDS if kind in captures)
-        one = _found(kind, captures)
-        # The patterns overlap (a constant may be a function); the first match of a definition counts.
-        found.setdefault((one.name, one.first), one)
-    return list(found.values()), documentation
-
-
-def _found(kind: Kind, captures: dict[str, list[Node]]) -> _Found:
-    node, name = captures[kind][0], captures["name"][0]
-    while node.parent is not None and node.parent.type in _WRAPPERS:
-        node = node.parent
-    first, last = node.start_point.row, node.end_point.row
-    if last > first and node.end_point.column == 0:  # some grammars include the line's end
-        last -= 1
-    before_body = captures["body"][0].prev_sibling if "body" in captures else None
-    signature = before_body.end_point.row if before_body is not None else last
-    span = node.start_byte, node.end_byte
-    return _Found((name.text or b"").decode(), kind, span, first, name.start_point.row, signature, last)
+def _rows(node: Node) -> tuple[int, int]:
+    return node.start_point.row, node.end_point.row
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.files import ignore
-from lacuna_model.files.opening import absolute
+from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.files.scanning import admits, read_source, scan
 from lacuna_model.snippets.sources import Chunk, Sources
 
@@ -21,6 +21,8 @@ MAX_CHUNKS = 12_000
 RESCAN_AFTER, RESCAN_TIMES = 30.0, 20
 # Seconds between two builds of the index over chunks.
 REINDEX_AFTER = 5.0
+# Characters of text that are read before they are told.
+BATCH = 1 << 18
 # Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
 LOOK_S = 2.0
 _IS_SOURCE = DefaultFilter()
@@ -70,7 +72,8 @@ class SimilarCode:
 class WorkspaceIndex:
     """The sources of a workspace, and the index over their chunks.
 
-    One thread does all the work; readers never wait for it and see the state so far.
+    One thread does all the work; readers never wait for it and see the state so far. ``found`` are the files that may
+    be read by the last scan, but for those that have changed since.
     """
 
     def __init__(self, root: Path) -> None:
@@ -78,7 +81,8 @@ class WorkspaceIndex:
         self.sources = Sources()
         self.similar = SimilarCode(())
         self.is_read = False
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self.found: dict[str, Mark] = {}
+        self._read: dict[str, Mark] = {}
         self._admitted: dict[str, bool] = {}
         self._is_stale = self._is_used = self._is_asked = False
         self._indexed_at = self._scanned_at = float("-inf")
@@ -100,10 +104,9 @@ class WorkspaceIndex:
         """Let the disk be scanned again if the last scan is long ago; called when the workspace is used."""
         self._is_used = True
 
-    def refresh(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Bring everything up to date with the disk, until ``stopped`` returns True."""
-        for _ in self._scan(stopped):
-            pass
+    def refresh(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Changes]:
+        """Bring everything up to date with the disk, until ``stopped`` returns True, and yield what has changed."""
+        yield from self._scan(stopped)
         self._reindex()
 
     def follow(self, stopped: Event) -> Iterator[Changes]:
@@ -149,9 +152,11 @@ class WorkspaceIndex:
                 self._is_asked, self._scanned_at = True, float("-inf")
             elif _IS_SOURCE(change, name):
                 if name in self.sources.files or os.path.isfile(path):
-                    self._stamps.pop(name, None)
+                    for marks in (self.found, self._read):
+                        marks.pop(name, None)
                     file = self.root / name
-                    self._put(changes, name, read_source(self.root, file) if admits(self.root, file) else None)
+                    changes[name] = read_source(self.root, file) if admits(self.root, file) else None
+                    self._put(name, changes[name])
                 else:
                     self._is_asked = True
         return changes
@@ -160,41 +165,42 @@ class WorkspaceIndex:
         """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
         self._admitted.clear()
         self._is_used = self._is_asked = False
-        began, found = time.monotonic(), {}
-        for file in scan(self.root):
+        began, found = time.monotonic(), dict[str, Mark]()
+        for path, mark in scan(self.root):
             if stopped():
                 return
-            found[self.name(file.path)] = file
-        gone, changes = Changes(), Changes()
-        for name in self._stamps.keys() - found.keys():
-            del self._stamps[name]
-        for name in self.sources.files.keys() - found.keys():
-            self._put(gone, name, None)
+            found[self.name(path)] = mark
+        changes: Changes = dict.fromkeys(self.sources.files.keys() - found.keys())
+        for name in changes:
+            self._put(name, None)
+        self.found, self._read = found, {name: mark for name, mark in self._read.items() if name in found}
         self._scan_s = time.monotonic() - began
-        if gone:
-            yield gone
-        for name, file in found.items():
+        yield changes
+        changes, size = {}, 0
+        for name, mark in [(name, mark) for name, mark in found.items() if self._read.get(name) != mark]:
             if stopped():
                 return
-            stamp = (file.size, file.mtime_ns)
-            if self._stamps.get(name) != stamp:
-                self._put(changes, name, read_source(self.root, file.path))
-            self._stamps[name] = stamp
+            changes[name] = text = read_source(self.root, self.root / name)
+            self._put(name, text)
+            self._read[name] = mark
+            size += len(text or "")
+            if size >= BATCH:
+                yield changes
+                changes, size = {}, 0
         self._scanned_at = time.monotonic()
         if not self.is_read:
             self._reindex()
             self.is_read = True
         yield changes
 
-    def _put(self, changes: Changes, name: str, text: str | None) -> None:
-        """Take in a file, and note that it has changed."""
+    def _put(self, name: str, text: str | None) -> None:
+        """Take in a file, or what became of it."""
         if text is not None:
             self.sources.put(name, text)
         elif name in self.sources.files:
             self.sources.drop(name)
         else:
             return
-        changes[name] = text
         self._is_stale = True
 
     def _reindex(self) -> None:

@@ -9,7 +9,7 @@ from lacuna_model.core.params import Snippet
 from lacuna_model.files.secrets import holds_credential
 from lacuna_model.snippets.definitions import CursorRows, Reference, outline, references
 from lacuna_model.snippets.format import Splitter, counter, words
-from lacuna_model.snippets.imports import Import, module_file
+from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
 from lacuna_model.snippets.sources import Sources
@@ -153,7 +153,7 @@ class Signatures:
         places = self._sources.places(name)
         if len(places) != 1 or places[0] == self._cursor.path:
             return None
-        for source, one in self._sources.definitions_in(places[0], name):
+        for source, one in self._sources.defining(places[0], name):
             if one.kind == "class":
                 inner = [other for other in source.definitions if other.parent == one.row]
                 members = {other.name: " ".join(outline(source.lines, [other]).split()) for other in inner}
@@ -176,7 +176,7 @@ class Signatures:
 
     def _is_outside(self, imported: Import) -> bool:
         """Whether an import is of no file of the workspace."""
-        return module_file(imported, self._cursor.path, self._language, self._sources.by_stem) is None
+        return self._sources.file(imported, self._cursor.path, self._language) is None
 
 
 def fitting(signatures: Iterable[Snippet], tokenizer: Splitter, budget: int) -> tuple[Snippet, ...]:

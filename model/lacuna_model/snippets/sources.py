@@ -10,7 +10,7 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import Definition, definitions
 from lacuna_model.snippets.format import plain, words
-from lacuna_model.snippets.imports import Import, imports, stem
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files, stem
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +86,18 @@ class Sources:
         """The paths of the files that define a name."""
         return sorted(tuple(self.by_name.get(name, ())))
 
-    def definitions_in(self, path: str, name: str) -> Iterator[tuple[SnippetFile, Definition]]:
+    def file(self, wanted: Import, path: str, language: str) -> SnippetFile | None:
+        """The file that an import in ``path`` refers to; None where it is outside the workspace."""
+        return self.files.get(module_file(wanted, path, language, self.by_stem) or "")
+
+    def module(self, wanted: Import, path: str, language: str) -> list[SnippetFile]:
+        """The files that are the module an import in ``path`` names; none where it names what one has."""
+        paths = module_files(wanted, path, language, self.by_stem, self.by_folder)
+        return list(filter(None, map(self.files.get, paths)))
+
+    def defining(self, path: str, name: str) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of a name in one file."""
-        source = self.files.get(path)
-        if source is not None:
+        if (source := self.files.get(path)) is not None:
             yield from ((source, one) for one in source.definitions if one.name == name)
 
 

@@ -14,12 +14,11 @@ from functools import cached_property, lru_cache
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.decode.gate import UNKNOWN, NameKind, NameUse
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import TokenizedText, is_name
 from lacuna_model.next_edit.scopes import ParsedText
 from lacuna_model.snippets.definitions import without_texts
 from lacuna_model.snippets.format import plain
-from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.imports import Import, imports
 from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import SnippetFile, Sources
@@ -107,7 +106,7 @@ class KnownNames:
     ) -> None:
         text = request.text.encode()
         self._before, self._after = plain(text[: region.start].decode()), plain(text[region.end :].decode())
-        self._path, self._folder, self._language = path, posixpath.dirname(path), language
+        self._here, self._folder, self._language = (path, language.name), posixpath.dirname(path), language
         self._sources, self._packages = sources, packages
         self._other_words = {name for one in request.snippets for _, name in _WORD.findall(one.text)}
         self._kinds: dict[tuple[str, str], NameKind | None] = {}
@@ -215,18 +214,12 @@ class KnownNames:
         """The names that something imported has, in their order; empty for what is not known as a whole."""
         if receiver not in self._offers:
             imported, found = self._imports.get(receiver), set[str]()
-            if imported is not None and (files := self._files(imported)):
+            if imported is not None and (files := self._sources.module(imported, *self._here)):
                 found.update(*map(_names_in, files))
             elif imported is not None:
                 found = self._packages.names(imported, self._language.name, self._folder)
             self._offers[receiver] = sorted(found)
         return self._offers[receiver]
-
-    def _files(self, imported: Import) -> list[SnippetFile]:
-        """The files of the project that are a module."""
-        sources = self._sources
-        paths = module_files(imported, self._path, self._language.name, sources.by_stem, sources.by_folder)
-        return list(filter(None, map(sources.files.get, paths)))
 
     @cached_property
     def _visible(self) -> list[str]:
@@ -262,7 +255,7 @@ class KnownNames:
 
         ``members`` where the import is no module, so that the name tells as behind any receiver.
         """
-        if files := self._files(imported):
+        if files := self._sources.module(imported, *self._here):
             if any(name in _names_in(file) for file in files):
                 return "known"
             if imported.name == "default":
@@ -296,7 +289,7 @@ class KnownNames:
         )
 
     def _is_inside(self, imported: Import) -> bool:
-        return module_file(imported, self._path, self._language.name, self._sources.by_stem) is not None
+        return self._sources.file(imported, *self._here) is not None
 
     @cached_property
     def _head(self) -> str:
@@ -344,16 +337,6 @@ class KnownNames:
     @cached_property
     def _imports(self) -> dict[str, Import]:
         return {name: one for near in self._near for name, one in near.imports.items()}
-
-
-def known_names(
-    request: InfillRequest, region: Region, sources: Sources, packages: PackageIndex, path: str
-) -> KnownNames | None:
-    """What is known around a region of a request; None in a language whose names are not known."""
-    language = language_for(request.path, request.language)
-    if language is None or language.name not in NAMES:
-        return None
-    return KnownNames(request, region, language, sources, packages, path)
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:

@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -11,18 +11,18 @@ from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot, Snippet
 from lacuna_model.core.regions import standing
-from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior import indexing
+from lacuna_model.files.opening import Mark, absolute
+from lacuna_model.languages.registry import language_for
+from lacuna_model.prior import index
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import refresh
 from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.index import Changes
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.workspace.known_names import KnownNames, known_names
+from lacuna_model.workspace.builtin_names import NAMES
+from lacuna_model.workspace.known_names import KnownNames
 
-# Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
-# hundredths of a second.
-MERGE_TOKENS = 200_000
+# Tokens of the changed files that are sorted at each change, at most; that takes some hundredths of a second.
+MOST_RECENT = 200_000
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="lacuna-names")
 MAX_PROJECTS = 4
 # Seconds between two looks at a workspace that is being read.
@@ -36,10 +36,14 @@ class Project:
         self.root = absolute(root)
         self.snippets = SnippetChooser(self.root)
         self._is_indexed = False
-        self._index = Index(tokenizer.vocab_size)
+        self._index = Index[str](tokenizer.vocab_size, MOST_RECENT)
         self._tokenizer = tokenizer
-        self._stored_at = indexing.location(self.root, tokenizer.fingerprint)
-        self._files: indexing.IndexedFiles | None = None
+        self._stored_at = index.location(self.root, tokenizer.fingerprint)
+        # The marks of the files whose tokens are known, and what was found when they were compared last.
+        self._marks: dict[str, Mark] = {}
+        self._new: dict[str, Sequence[int] | None] = {}  # what the index lacks: at first it is sorted once
+        self._is_kept = True
+        self._found: dict[str, Mark] | None = None
         self._background = Background("lacuna-workspace", self._follow)
 
     def read(self, seconds: float) -> None:
@@ -50,8 +54,9 @@ class Project:
             return time.monotonic() >= until
 
         self._load()
-        self._refresh(is_late)
-        self.snippets.index.refresh(is_late)
+        for changes in self.snippets.index.refresh(is_late):
+            self._take(changes)
+        self._keep()
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
@@ -62,8 +67,7 @@ class Project:
     @property
     def is_read(self) -> bool:
         """Whether all files were read once, and of packages what documents import, or that failed."""
-        are_files_read = self._is_indexed and self.snippets.index.is_read
-        return (are_files_read or self._background.has_failed) and self.snippets.packages.is_read
+        return (self._is_indexed or self._background.has_failed) and self.snippets.packages.is_read
 
     def close(self) -> None:
         """Stop following."""
@@ -72,7 +76,7 @@ class Project:
 
     def segments(self, path: str) -> list[Segment]:
         """The segments that the prior searches, without the document itself."""
-        return self._index.segments(self.name(path) if path else "")
+        return self._index.segments((self.name(path),) if path else ())
 
     def choose(self, request: InfillRequest, tokenizer: TextTokenizer, budget: int) -> tuple[Snippet, ...]:
         """The snippets that the model should read besides the document, within a budget of tokens."""
@@ -92,11 +96,12 @@ class Project:
 
         Another thread reads the names of the file, while the model reads the context.
         """
-        sources, path = self.snippets.index.sources, self.name(request.path)
-        found = (known_names(request, region, sources, self.snippets.packages, path) for region in request.regions)
-        known = [one for one in found if one is not None]
-        if known:
-            _THREAD.submit(known[0].read)
+        language = language_for(request.path, request.language)
+        if language is None or language.name not in NAMES:
+            return []
+        around = language, self.snippets.index.sources, self.snippets.packages, self.name(request.path)
+        known = [KnownNames(request, region, *around) for region in request.regions]
+        _THREAD.submit(known[0].read)
         return known
 
     def name(self, path: str) -> str:
@@ -105,38 +110,48 @@ class Project:
 
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
-        stopped, is_behind = self._background.stopped, True
         self._load()
-        if self._files is not None:  # what is gone or left out by now is dropped before the sources are read
-            self._refresh(stopped.is_set)
-        for changes in self.snippets.index.follow(stopped):
-            if is_behind or self._index.num_changed > MERGE_TOKENS:
-                self._refresh(stopped.is_set)
-                is_behind = False
-                for name in self._index.names - self.snippets.index.sources.files.keys():
-                    self._index.remove(name)  # it is told once the sources have it, too
-                continue
-            for name, text in changes.items():
-                if text is None:
-                    self._index.remove(name)
-                else:
-                    self._index.update(name, self._tokenizer.encode(text))
+        for changes in self.snippets.index.follow(self._background.stopped):
+            self._take(changes)
+            if self.snippets.index.is_read and not self._is_indexed:
+                self._keep()
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""
-        if self._files is None:
-            self._files = indexing.load(self._stored_at, self._tokenizer.fingerprint)
-            if self._files is not None:
-                self._index.replace_all(self._files.documents)
+        if self._found is None and (kept := index.load(self._stored_at, self._tokenizer.fingerprint)) is not None:
+            documents, self._marks = kept
+            self._index.replace_all(documents)
 
-    def _refresh(self, stopped: Callable[[], bool]) -> None:
-        """Index all files as they are on disk, and keep the index for the next run."""
-        known = self._files
-        self._files = refresh(self.root, WorkspaceSettings(), self._tokenizer, known, stopped=stopped)
-        self._index.replace_all(self._files.documents)
-        if self._files is not known:
-            indexing.save(self._stored_at, self._files, self._tokenizer.fingerprint)
-        self._is_indexed = True
+    def _take(self, changes: Changes) -> None:
+        """Bring the index up to date with what the sources have found and read; what is known is not encoded again."""
+        found, gone = self.snippets.index.found, {name for name, text in changes.items() if text is None}
+        if found is not self._found:
+            gone |= {name for name, mark in self._marks.items() if found.get(name) != mark}
+            self._found = found
+        texts = {
+            name: text
+            for name, text in changes.items()
+            if text is not None and (name not in self._marks or self._marks[name] != found.get(name))
+        }
+        for name in gone | texts.keys():
+            self._marks.pop(name, None)
+        self._marks |= {name: found[name] for name in texts if name in found}
+        gone &= self._index.names | self._new.keys()
+        self._new |= dict.fromkeys(gone)
+        self._new |= zip(texts, self._tokenizer.encode_batch(list(texts.values())), strict=True)
+        if gone or self._is_indexed:
+            self._update()
+
+    def _update(self) -> None:
+        self._index.update(self._new)
+        self._new, self._is_kept = {}, self._is_kept and not self._new
+
+    def _keep(self) -> None:
+        """Sort all files at once, and keep the index for the next run."""
+        self._update()
+        if not self._is_kept:
+            index.save(self._stored_at, self._index.merge(), self._marks, self._tokenizer.fingerprint)
+        self._is_kept, self._is_indexed = True, self.snippets.index.is_read
 
 
 class Workspaces:

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source, scan
+from lacuna_model.files.scanning import admits, read_source, scan
 
-SETTINGS = WorkspaceSettings()
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n-----END OPENSSH PRIVATE KEY-----\n"
 
 
-def names(root: Path, options: WorkspaceSettings = SETTINGS) -> list[str]:
-    return [file.path.relative_to(root).as_posix() for file in scan(root, options)]
+def names(root: Path, **limits: int) -> list[str]:
+    return [file.relative_to(root).as_posix() for file, _ in scan(root, **limits)]
 
 
 @pytest.fixture
@@ -34,9 +33,8 @@ def write_files(tmp_path: Path) -> Callable[..., Path]:
 def test_files_come_folder_by_folder_in_order(write_files: Callable[..., Path]) -> None:
     root = write_files({name: "x = 1\n" for name in ("b.py", "a/z.py", "a/b/c.py", "Z.py", "a.md")})
     assert names(root) == ["Z.py", "a.md", "b.py", "a/z.py", "a/b/c.py"]
-    found = next(scan(root, SETTINGS))
     status = (root / "Z.py").stat()
-    assert (found.path, found.size, found.mtime_ns) == (root / "Z.py", status.st_size, status.st_mtime_ns)
+    assert next(scan(root)) == (root / "Z.py", (status.st_size, status.st_mtime_ns))
 
 
 def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Path]) -> None:
@@ -57,9 +55,9 @@ def test_the_limits_of_files_and_bytes_are_kept(write_files: Callable[..., Path]
     root = write_files(
         {f"{name}.py": "x" * size for name, size in (("a", 30), ("b", 80), ("c", 30), ("d", 30), ("e", 5))}
     )
-    assert names(root, WorkspaceSettings(max_file_bytes=50)) == ["a.py", "c.py", "d.py", "e.py"]
-    assert names(root, WorkspaceSettings(max_files=2)) == ["a.py", "b.py"]
-    assert names(root, WorkspaceSettings(max_file_bytes=50, max_total_bytes=70)) == ["a.py", "c.py", "e.py"]
+    assert names(root, max_file_bytes=50) == ["a.py", "c.py", "d.py", "e.py"]
+    assert names(root, max_files=2) == ["a.py", "b.py"]
+    assert names(root, max_file_bytes=50, max_total_bytes=70) == ["a.py", "c.py", "e.py"]
 
 
 def test_a_workspace_is_switched_off_by_a_file(write_files: Callable[..., Path]) -> None:

@@ -36,10 +36,10 @@ def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tup
             elif step == "delete":
                 (root / name).unlink(missing_ok=True)
             else:
-                index.refresh()
-        index.refresh()
+                list(index.refresh())
+        list(index.refresh())
         fresh = WorkspaceIndex(root)
-        fresh.refresh()
+        list(fresh.refresh())
         assert index.sources == fresh.sources
         query = ["pass", "x", "f"]
         assert index.similar.nearest(query, 9) == fresh.similar.nearest(query, 9)

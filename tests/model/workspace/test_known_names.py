@@ -4,9 +4,12 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.decode.gate import UNKNOWN, NameUse
+from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
-from lacuna_model.workspace.known_names import KnownNames, known_names
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace.known_names import KnownNames
+from lacuna_model.workspace.project import Project
 
 BEFORE = """\
 import json
@@ -40,9 +43,9 @@ def names(before: str, after: str = AFTER, path: str = "main.py", others: tuple[
     for name, text in FILES.items():
         sources.put(name, text)
     request = InfillRequest(before + after, (Region(at, at),), path=path, snippets=others)
-    found = known_names(request, request.regions[0], sources, PackageIndex(Path("nowhere")), path)
-    assert found is not None
-    return found
+    language = language_for(path)
+    assert language is not None
+    return KnownNames(request, request.regions[0], language, sources, PackageIndex(Path("nowhere")), path)
 
 
 def judged(known: KnownNames, fill: str) -> tuple[int, str]:
@@ -96,10 +99,11 @@ def test_the_names_of_snippets_count_as_those_of_the_project() -> None:
     assert judged(known, "Usage(folder)") == (2, "")
 
 
-def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
+def test_nothing_is_said_of_a_language_whose_names_are_not_known(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    project = Project(tmp_path, tokenizer)
+    assert len(project.names_of(InfillRequest("", (Region(0, 0),), path="a.py"))) == 1
     for path in ("a.css", "nothing"):
-        request = InfillRequest("", (Region(0, 0),), path=path)
-        assert known_names(request, Region(0, 0), Sources(), PackageIndex(Path("nowhere")), path) is None
+        assert project.names_of(InfillRequest("", (Region(0, 0),), path=path)) == []
 
 
 SCRIPT = """\

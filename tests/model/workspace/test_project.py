@@ -83,6 +83,25 @@ def test_files_are_read_and_their_index_is_kept_on_disk(
     assert follows(third, "def area").startswith("(")
 
 
+def test_the_next_run_encodes_only_what_has_changed_and_forgets_what_is_gone(
+    project: Project, root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gone.py", "changed.py"):
+        (root / name).write_text("def other(radius):\n    return radius + 1\n")
+    project.read(PATIENCE)
+    encoded = list[str]()
+    encode = tokenizer.encode_batch
+    monkeypatch.setattr(tokenizer, "encode_batch", lambda texts: encoded.extend(texts) or encode(texts))
+    (root / "gone.py").unlink()
+    (root / "changed.py").write_text("changed = True\n")
+    (root / "sub").mkdir()
+    (root / "sub" / "new.py").write_text("new = 1\n")
+    again = Project(root, tokenizer)
+    again.read(PATIENCE)
+    assert sorted(encoded) == ["changed = True\n", "new = 1\n"]
+    assert known(again) == {"shapes.py", "changed.py", "sub/new.py"}
+
+
 def test_a_document_is_not_matched_with_itself(project: Project, root: Path, follows: Callable[..., str]) -> None:
     project.read(PATIENCE)
     assert follows(project, "def area", str(root / "shapes.py")) == ""
@@ -213,8 +232,7 @@ def test_nobody_waits_for_a_project_that_cannot_be_read_and_it_is_read_once_it_c
         raise RuntimeError(code)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("lacuna_model.workspace.project.refresh", "lacuna_model.snippets.index.scan"):
-            patch.setattr(module, fails)
+        patch.setattr("lacuna_model.snippets.index.scan", fails)
         project.follow()
         until(lambda: project.is_read)
         until(lambda: len(caplog.records) >= 2)

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from lacuna_model.files.opening import read_within
+from lacuna_model.files.opening import Mark, listed, mark, read_within
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _VENVS = (".venv", "venv", "env")
@@ -61,12 +61,12 @@ class Environment:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._marks: dict[Path, tuple[int, int]] = {}
+        self._marks: dict[Path, Mark] = {}
         self._sites: list[Path] | None = None
 
     def has_changed(self) -> bool:
         """Whether packages may have come, gone or changed since what was found last; then nothing is watched."""
-        changed = any(_mark(path) != mark for path, mark in list(self._marks.items()))
+        changed = any(mark(path) != old for path, old in list(self._marks.items()))
         if changed:
             self._marks, self._sites = {}, None
         return changed
@@ -75,7 +75,7 @@ class Environment:
         """Let the sizes and modification times of some paths, which need not be there, tell of changes from now on."""
         for path in paths:
             if path not in self._marks:
-                self._marks[path] = _mark(path)
+                self._marks[path] = mark(path)
 
     def find(self, module: str, language: str, folder: str, within: Module | None) -> Module | None:
         """The file of a module as a file in ``folder`` of the workspace names it, or a module ``within`` a package."""
@@ -155,7 +155,7 @@ class Environment:
             venv = self._root / name
             self.watch(venv / "pyvenv.cfg", venv / "lib")
             if not venv.is_symlink() and (venv / "pyvenv.cfg").is_file():
-                libraries = [venv / "Lib", *(venv / "lib" / one for one in _listed(venv / "lib", _PYTHON_LIBRARY))]
+                libraries = [venv / "Lib", *(venv / "lib" / one for one in _names(venv / "lib", _PYTHON_LIBRARY))]
                 sites = [library / "site-packages" for library in libraries]
                 self.watch(*sites)
                 real = os.path.realpath(venv)
@@ -263,7 +263,7 @@ def _go_package(root: Path, folder: Path, name: str) -> Module | None:
     """The package of Go in a folder below ``root``, unless that is a link."""
     if root.is_symlink():
         return None
-    names = _listed(folder, _GO_FILE)
+    names = _names(folder, _GO_FILE)
     found = list(filter(None, (_inside(root, folder / one) for one in names[:_MAX_FILES])))
     if not found or len(found) < len(names):  # what is left out may declare names
         return None
@@ -293,13 +293,13 @@ def _escaped(path: str) -> str:
 def _registries() -> list[Path]:
     """Where Cargo keeps the sources of crates that it has downloaded."""
     sources = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src"
-    return [sources / name for name in _listed(sources, _PART)]
+    return [sources / name for name in _names(sources, _PART)]
 
 
 def _rust_libraries() -> list[Path]:
     """Where the sources of Rust's standard library are installed."""
     chains = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup") / "toolchains"
-    return [chains / name / "lib/rustlib/src/rust/library" for name in _listed(chains, _PART)]
+    return [chains / name / "lib/rustlib/src/rust/library" for name in _names(chains, _PART)]
 
 
 def _rust_files(root: Path, base: Path, parts: list[str]) -> Places:
@@ -322,20 +322,6 @@ def absolute(module: str, within: Module) -> str:
     return ".".join([*kept, *([name] if name else [])])
 
 
-def _listed(folder: Path, pattern: re.Pattern[str]) -> list[str]:
+def _names(folder: Path, pattern: re.Pattern[str]) -> list[str]:
     """The entries of a folder with such a name; none where it cannot be listed."""
-    try:
-        with os.scandir(folder) as entries:
-            some = (entry.name for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False))
-            return sorted(name for name in some if pattern.fullmatch(name))
-    except OSError:
-        return []
-
-
-def _mark(path: Path) -> tuple[int, int]:
-    """Two zeros where nothing is there."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
+    return [entry.name for entry in listed(folder, _MAX_ENTRIES) if pattern.fullmatch(entry.name)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.opening import absolute
-from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
+from lacuna_model.files.scanning import admits, quotable, scan
 from lacuna_model.languages.registry import language_for, require_language
 from lacuna_server import files
 from lacuna_server.refactor.places.matching import WHOLE, PatternMatch, Span, find
@@ -21,7 +21,7 @@ ROLES = ("place", "before", "after")
 
 
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
-EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
+MAX_FILE_BYTES = 2_000_000
 # A path with a hidden name, which only a glob with one finds.
 HIDDEN = re.compile(r"(^|/)\.")
 
@@ -81,8 +81,8 @@ def gather(
 def _paths(place: str, left_out: list[str], roots: Sequence[Path]) -> Iterator[Path]:
     path = Path(place)
     if path.is_dir():
-        for file in scan(path, EVERYTHING):
-            yield path / file.path.relative_to(absolute(path))
+        for file, _ in scan(path, max_file_bytes=MAX_FILE_BYTES, max_files=10**9, max_total_bytes=10**15):
+            yield path / file.relative_to(absolute(path))
     elif path.exists():
         yield path
     else:

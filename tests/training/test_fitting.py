@@ -20,8 +20,8 @@ from lacuna_model.network.devices import HOST
 from training import loop
 from training.base import Base
 from training.feeding import Batch, Sample, ahead, batched, prompt
+from training.fitting import Fit
 from training.loop import Progress
-from training.masks.fitting import Fit
 
 
 def samples(seed: int = 0) -> Iterator[Sample]:

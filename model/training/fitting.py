@@ -1,4 +1,8 @@
-"""Fits mask rows to what the base says: which rows are trained, the steps, and the acceptance of drafts."""
+"""Fits mask rows to what the base says: which rows are trained, the steps, and the acceptance of drafts.
+
+What a GPU machine runs (this, `base`, `feeding`, `loop`) reads neither models nor the corpus, and needs none of the
+packages for that.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -64,18 +68,13 @@ class Trainable:
 
     def __init__(self, base: Base, config: RowsConfig, rate: float, seed: int) -> None:
         self.config = config
-        self._base, self._rate = base, rate
+        self._base, self._rate, self.device = base, rate, base.device
         self._masks = config.slots - 1
         self._generator = torch.Generator(base.device).manual_seed(seed)
         self.tensors = {name: one.requires_grad_() for name, one in self._initial().items()}
         self._optimizer = torch.optim.AdamW(
             self.tensors.values(), lr=rate, betas=BETAS, weight_decay=0.0, fused=base.device.type == "cuda"
         )
-
-    @property
-    def device(self) -> torch.device:
-        """Where the base is."""
-        return self._base.device
 
     def _update(self, hidden: Tensor, gradient: Tensor, done: float) -> None:
         """One step by the ``gradient`` of the states ``hidden``, at the share ``done`` of the training."""

@@ -6,8 +6,8 @@ from random import Random
 
 import msgspec
 import pytest
-from tests.training.rows.test_samples import behind, example
 from tests.training.test_base import BASE, MODEL
+from tests.training.test_rows import behind, example
 
 from lacuna_model.core.params import DecodeOptions, FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.editing.editor import UNCHANGED
@@ -16,10 +16,9 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading import rows_file
 from lacuna_model.network.linear import EDIT, INFILL
+from training import rows
 from training.edits import EditExample
-from training.rows import samples
-from training.rows.samples import edit, infill
-from training.rows.training import RowsFit
+from training.rows import RowsFit, edit, infill
 
 BELOW = "".join(f"    total{row} = other_{row}(x{row})\n" for row in range(4))
 STANDING = "\n    return value\n" + BELOW
@@ -73,7 +72,7 @@ def test_where_nothing_is_to_do_nothing_is_written(trained: LoadedFim) -> None:
 
 
 def test_the_prompt_is_that_of_the_training(trained: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "AFTER", 320)  # as much as is read of a text
+    monkeypatch.setattr(rows, "AFTER", 320)  # as much as is read of a text
     engine, sample = Engine(trained), edit(FOLLOWED, MODEL.tokenizer, MODEL.fim)
     engine.fill(asked(FOLLOWED))
     assert sample is not None

@@ -13,7 +13,7 @@ from tests.training.corpora import corpus
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.fim import loading
 from training.base import dense
-from training.masks.training import plain_form
+from training.masks import plain_form
 
 HOST = torch.device("cpu")
 

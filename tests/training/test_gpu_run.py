@@ -9,7 +9,7 @@ from tests.gpu import packed, pieces, pretended, train
 
 from lacuna_model.loading import rows_file
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_run_writes_its_figures_and_mask_rows(tmp_path: Path) -> None:

@@ -1,24 +1,182 @@
-"""The command ``rows``: fits the additions to rows of one kind, for a given time, from where it stopped."""
+"""Trains additions to rows of tokens: those behind the header of an edit, and those of a fill."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import msgspec
 import torch
 from torch import Tensor
 
+from lacuna_model.core.context import heal
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import PastChange, Region
+from lacuna_model.editing.prompts import EditedPart, header
+from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.loading.rows_file import RowsConfig, additions
 from lacuna_model.network.devices import HOST
+from lacuna_model.text import diff
+from lacuna_model.text.lines import indentation
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from training import loop
 from training.base import HEAD_ROWS, Base, Rows
+from training.edits import FOLDER, EditExample
 from training.feeding import filled
-from training.loop import Progress, Run
-from training.masks.fitting import RANK, Trainable
-from training.masks.training import opened_base
-from training.rows.samples import Kind, RowSample, samples
+from training.fitting import RANK, Trainable
+from training.loop import Asked, Progress, Run
+from training.masks import opened_base
+from training.packages import CorpusError
+from training.stored import read_structs, texts
+
+Kind = Literal["edit", "infill"]
+# Tokens of the prompt before and after the gap: most of a step's time goes to the context. Of the header and the lines.
+BEFORE, AFTER, MOST = 128, 64, 192
+# What follows is learnt where it writes at most so many tokens; more is not to be foreseen.
+WRITTEN = 24
+# Packages whose examples are drawn in turns, and examples of each of them.
+PACKAGES, EACH = 16, 8
+# What is learnt of a token that stands there already, beside another one.
+COPIED = 0.1
+# Where people ask: at the beginning of a line, within one, and for the rest of a block.
+PLACES = {"line": 0.4, "part": 0.3, "block": 0.3}
+BLOCK_LINES = 8
+# Lines that begin with these are no code, and nobody can foresee them.
+COMMENTS = ("#", "//", "/*", "*", "--", '"""')
+
+
+@dataclass(frozen=True, slots=True)
+class RowSample:
+    """The tokens ``ids`` of a prompt and its answer: rows from ``first`` on have the addition.
+
+    Tokens from ``answer`` on are learnt, with their ``weights``. ``is_nothing``: the answer ends at once.
+    """
+
+    ids: Sequence[int]
+    first: int
+    answer: int
+    weights: Sequence[float]
+    is_nothing: bool = False
+
+
+def samples(
+    kind: Kind, corpus: Path, split: str, tokenizer: Tokenizer, fim: FimTokens, seed: int
+) -> Iterator[RowSample]:
+    """Yields samples of a kind without end; raises CorpusError where the corpus has none."""
+    drawn: Iterator[RowSample | None]
+    if kind == "edit":
+        drawn = (edit(one, tokenizer, fim) for one in edits(corpus, split, seed))
+    else:
+        rng = Random(seed)
+        drawn = (infill(text, tokenizer, fim, rng) for text in texts(corpus, split, seed))
+    yield from (one for one in drawn if one is not None)
+
+
+def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | None:
+    """A next edit; None where the lines have no part that is rewritten, or too many tokens."""
+    before, standing = one.prefix + one.new, one.standing
+    start = len(before.encode())
+    try:
+        part = EditedPart.of((before + standing + one.suffix).encode(), Region(start, start + len(standing.encode())))
+        draft = part.draft(tokenizer)
+    except RequestError:
+        return None
+    if not one.updated.startswith(part.before) or not one.updated.endswith(part.after):
+        return None
+    changed = part.indentation[-1:] + one.updated[len(part.before) : len(one.updated) - len(part.after)]
+    written = [*tokenizer.encode(changed), _end(fim)] if one.follows else [_end(fim)]
+    counts = (count for count in range(len(written)) if diff.rejoined(draft, written[:count]) is not None)
+    written = written[: next(counts, len(written))]
+    weights = _weights(draft, written)
+    context = _context(tokenizer, fim, tokenizer.encode(before), standing + one.suffix)
+    own = header(tokenizer, fim, PastChange(one.path, one.old, one.new), part.indentation[:-1])
+    if len(own) + len(written) > MOST or sum(weight == 1.0 for weight in weights[:-1]) > WRITTEN:
+        return None
+    # Whether something is to do counts alike in all samples, and as much as what it is.
+    whether, what = weights[0], weights[1:]
+    shares = [whether, *(weight / sum(what) for weight in what)]
+    return RowSample([*context, *own, *written], len(context), len(context) + len(own), shares, not one.follows)
+
+
+def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:
+    """A fill of a random place of a text, which begins with what serving gives back of the text before it.
+
+    None where the place has nothing to fill, a comment, or too many tokens.
+    """
+    lines = text.splitlines(keepends=True)
+    row = rng.randrange(len(lines))
+    if not (line := lines[row]).strip() or line.lstrip().startswith(COMMENTS):
+        return None
+    (place,) = rng.choices(list(PLACES), list(PLACES.values()))
+    lead, body = len(indentation(line)), line.rstrip("\n")
+    column, wanted = lead, body[lead:]
+    if place == "part":
+        column = rng.randrange(lead, len(body))
+        wanted = body[column:]
+    elif place == "block":
+        wanted = "".join([line[lead:], *_block(lines, row)]).rstrip("\n")
+    before = "".join(lines[max(row - 60, 0) : row]) + line[:column]
+    at = len("".join(lines[:row])) + column
+    after = text[at + len(wanted) :][: AFTER * 8]
+    known, healed = heal(before, tokenizer)
+    written = tokenizer.encode(healed.decode() + wanted)
+    if len(written) > MOST:
+        return None
+    context = _context(tokenizer, fim, known, after)
+    ids = [*context, *written, _end(fim)]
+    return RowSample(ids, len(context) - 1, len(context), [1.0] * (len(written) + 1))
+
+
+def _block(lines: Sequence[str], row: int) -> list[str]:
+    """The lines behind one that are as far indented, a few at most."""
+    found = []
+    for line in lines[row + 1 : row + BLOCK_LINES]:
+        if line.strip() and len(indentation(line)) < len(indentation(lines[row])):
+            break
+        found.append(line)
+    return found
+
+
+def _context(tokenizer: Tokenizer, fim: FimTokens, before: Sequence[int], after: str) -> list[int]:
+    """The prompt of a fill between the tokens ``before`` and a text, of which the nearest tokens are read."""
+    head = prompt_head(fim, tokenizer, (), "")
+    return whole_prompt(fim, head, before[-BEFORE:], tokenizer.encode(after)[:AFTER])
+
+
+def _end(fim: FimTokens) -> int:
+    return min(fim.ends)
+
+
+def _weights(old: Sequence[int], new: Sequence[int]) -> list[float]:
+    """The weight of each new token: the first says whether something is to do, and most others stand there.
+
+    The first that differs from the old ones says where, also if it stands further below.
+    """
+    found = [1.0] * len(new)
+    for _, place in diff.pairs(old, new):
+        found[place] = COPIED if place else 1.0
+    found[min(diff.num_common(old, new), len(new) - 1)] = 1.0
+    return found
+
+
+def edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
+    """Yields examples of edits without end, of several packages in turns; raises CorpusError where there are none."""
+    paths = sorted((corpus / FOLDER / split).glob("*.jsonl.zst"))
+    if not paths:
+        raise CorpusError(f"{corpus}: no {split} edits; `python -m training edits` makes them")
+    rng = Random(seed)
+    while True:
+        rng.shuffle(paths)
+        for first in range(0, len(paths), PACKAGES):
+            drawn = list[EditExample]()
+            for path in paths[first : first + PACKAGES]:
+                every = list(read_structs(path, EditExample))
+                drawn += rng.sample(every, min(EACH, len(every)))
+            rng.shuffle(drawn)
+            yield from drawn
+
 
 # Samples of a step, on a CPU and on a GPU; samples that are measured.
 BATCH, GPU_BATCH = 4, 32
@@ -176,45 +334,30 @@ class Trained(Progress):
     curve: list[tuple[int, Measured]] = msgspec.field(default_factory=list)
 
 
-def train(
-    path: Path,
-    corpus: Path,
-    out: Path,
-    kind: Kind,
-    *,
-    seconds: float,
-    steps: int = 0,
-    device: str = "",
-    seed: int = 0,
-    threads: int = 0,
-    say: Callable[[str], None] = print,
-    advance: Callable[[int], None] = lambda thousandths: None,
-) -> Trained:
-    """Fits rows until they were trained for so many ``seconds`` (or ``steps``), with what the folder ``out`` has.
+def train(asked: Asked, kind: Kind) -> Trained:
+    """Fits rows until they were trained for as long as is asked, all runs together.
 
-    It leaves a checkpoint and the file of the rows there. Raises CorpusError where the corpus has no samples, or the
-    checkpoint is of another version.
+    Raises CorpusError where the corpus has no samples, or the checkpoint is of another version.
     """
-    run = Run(out, kind, Trained(), say, advance)
-    base, tokenizer = opened_base(path, device, threads, drafts=False)
-    fim, done = tokenizer.fim, run.done
-    assert fim is not None
-    begun = seed + done.samples  # other samples than those that were drawn before
+    run = Run(asked, kind, Trained())
+    base, tokenizer, fim = opened_base(asked, drafts=False)
+    done = run.done
+    begun = asked.seed + done.samples  # other samples than those that were drawn before
     fit = RowsFit(base, kind, seed=begun)
     if run.state is not None:
         fit.go_on(run.state)
     size = BATCH if base.device == HOST else GPU_BATCH
-    held_out = samples(kind, corpus, "held_out", tokenizer, fim, 1)
-    asked = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
-    drawn = _batches(samples(kind, corpus, "train", tokenizer, fim, begun), size, begun)
+    held_out = samples(kind, asked.corpus, "held_out", tokenizer, fim, 1)
+    measured_on = list(_batches(itertools.islice(held_out, HELD_OUT), size, 0))
+    drawn = _batches(samples(kind, asked.corpus, "train", tokenizer, fim, begun), size, begun)
 
     def share(now: Trained) -> float:
-        return now.samples / (steps * size) if steps else now.seconds / max(seconds, 1e-6)
+        return now.samples / (asked.steps * size) if asked.steps else now.seconds / max(asked.seconds, 1e-6)
 
     def notice(now: Trained) -> None:
         line = f"{now.seconds / 60:.0f} min, {now.samples:,} samples, {now.tokens:,} tokens, loss {now.loss:.3f}"
         if len(now.curve) < len(MARKS) and share(now) >= MARKS[len(now.curve)]:
-            measured = fit.measure(asked, fim.ends)
+            measured = fit.measure(measured_on, fim.ends)
             now.curve.append((now.tokens, measured))
             line = f"{now.seconds / 60:.0f} min, {now.tokens:,} tokens: {measured.line()}"
         run.keep(fit.state(), *fit.kept(), line)

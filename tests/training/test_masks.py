@@ -1,7 +1,6 @@
 """Training leaves a file that the engine reads, goes on where it stopped, and refuses what it cannot use."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,10 +14,10 @@ from lacuna_kernels.native import WIDTH
 from lacuna_model.fim import loading
 from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
+from training import masks
 from training.base import Base, dense
-from training.masks import targets, training
-from training.masks.targets import read
-from training.masks.training import plain_form
+from training.loop import Asked
+from training.masks import make, plain_form, read
 from training.packages import CorpusError
 
 
@@ -26,7 +25,7 @@ from training.packages import CorpusError
 def gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny model's file; training in small pieces, kept after every step."""
     for name, value in {"BATCH": 128, "HELD_OUT": 2, "NOTICE_S": 0.0}.items():
-        monkeypatch.setattr(training, name, value)
+        monkeypatch.setattr(masks, name, value)
     return gguf_files.write_fim(tmp_path / "tiny.gguf")
 
 
@@ -36,15 +35,23 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"steps": 2, "device": "cpu", "threads": 1}
-    said: list[str] = []
-    shown: list[int] = []
-    first = training.train(gguf, texts, tmp_path / "out", **options, say=said.append, advance=shown.append)
-    second = training.train(gguf, texts, tmp_path / "out", **options, say=said.append)
+    said, shown = list[str](), list[int]()
+    asked = Asked(
+        path=gguf,
+        corpus=texts,
+        out=tmp_path / "out",
+        steps=2,
+        device="cpu",
+        threads=1,
+        say=said.append,
+        advance=shown.append,
+    )
+    first = masks.train(asked)
+    assert sum(shown) == 1000
+    second = masks.train(asked)
     assert (first.steps, second.steps) == (2, 4)
     assert second.rows == 2 * first.rows
     assert second.seconds > first.seconds
-    assert sum(shown) == 1000
     assert "tokens a pass" in said[-1]
     about, _ = plain_form(gguf, drafts=True)
     config, tensors = rows_file.stored(tmp_path / "out" / "masks.safetensors", about.config)
@@ -52,16 +59,16 @@ def test_training_goes_on_where_it_stopped_and_leaves_a_file(gguf: Path, texts: 
 
 
 def test_a_teacher_without_prompts_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
-    targets.write(tmp_path / "none", [])
+    masks.write(tmp_path / "none", [])
     with pytest.raises(CorpusError, match="has no prompts"):
-        training.train(gguf, texts, tmp_path, teacher=tmp_path / "none", steps=1, device="cpu", threads=1)
+        masks.train(Asked(path=gguf, corpus=texts, out=tmp_path, threads=1), teacher=tmp_path / "none")
 
 
 def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     torch.save({"state": {}}, tmp_path / "out" / "masks.pt")
     with pytest.raises(CorpusError, match="another version, without fit, progress"):
-        training.train(gguf, texts, tmp_path / "out", steps=1, device="cpu", threads=1)
+        masks.train(Asked(path=gguf, corpus=texts, out=tmp_path / "out"))
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["of other sizes", "of the kernels' sizes"])
@@ -85,3 +92,24 @@ def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatc
     if wide:
         assert len(base.head) == 64
         assert "layers.0.qkv.blocks" in form
+
+
+def test_prompts_are_added_to_those_in_the_file(tmp_path: Path) -> None:
+    texts = corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
+    first = make(tiny_fim.loaded(), texts, tmp_path / "out", split="train", count=2, threads=1)
+    done: list[int] = []
+    make(tiny_fim.loaded(), texts, tmp_path / "out", split="train", count=5, threads=1, advance=done.append)
+    found = masks.written(tmp_path / "out")
+    assert done == [2, 1, 1, 1]
+    assert len(found) == 5
+    assert found[:2] == first
+    assert len({tuple(one.ids) for one in found}) == 5
+    for one in found:
+        assert one.greedy == tiny_fim.plain_logits(tiny_fim.loaded(), list(one.ids)).argmax(-1).tolist()
+
+
+def test_a_file_that_holds_no_prompts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(b"words")
+    with pytest.raises(CorpusError, match="cannot be read") as caught:
+        make(tiny_fim.loaded(), tmp_path, tmp_path / "out", split="train", count=1, threads=1)
+    assert "\n" not in str(caught.value)
