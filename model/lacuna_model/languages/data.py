@@ -10,15 +10,12 @@ import yaml
 from tree_sitter import Node
 
 from lacuna_model.languages.language import KEY, Declarations, Language, Lexicon, Role, Rules, StrictParsers, kinds
-from lacuna_model.languages.predicates import COMMENTS
+from lacuna_model.languages.predicates import COMMENTS, before_comments
 
 
 def _first_value(node: Node) -> bool:
     """Whether a node is the only value of a text; comments may be around it."""
-    before = node.prev_named_sibling
-    while before is not None and before.type in COMMENTS:
-        before = before.prev_named_sibling
-    return node.type in COMMENTS or before is None
+    return node.type in COMMENTS or before_comments(node) is None
 
 
 # A string of JSON, or a comment as some of its readers accept it.

@@ -4,19 +4,8 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import (
-    CLASH,
-    LOOPS,
-    ONE_LINE,
-    Declarations,
-    Language,
-    Lexicon,
-    Role,
-    Rules,
-    kinds,
-    texts,
-)
-from lacuna_model.languages.predicates import Predicate, awaited, inside, jump, matched, never
+from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds, texts
+from lacuna_model.languages.predicates import LOOPS, ONE_LINE, Predicate, awaited, inside, jump, matched, never
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<==>)|(?<==> )|(?<=return ))"
@@ -85,19 +74,19 @@ _HEADS = kinds(
 )
 _SCRIPT_ROLES = {
     "variable_declarator": Role(weight=_lexical),
-    **dict.fromkeys(kinds("class_declaration abstract_class_declaration"), Role()),
-    **dict.fromkeys(kinds("function_declaration generator_function_declaration"), Role(weight=0)),
+    "class_declaration abstract_class_declaration": Role(),
+    "function_declaration generator_function_declaration": Role(weight=0),
     "formal_parameters": Role("*", weight=1),
-    **dict.fromkeys(kinds("required_parameter optional_parameter"), Role("pattern", weight=1)),
-    **dict.fromkeys(kinds("arrow_function catch_clause"), Role("parameter", weight=1, within=True)),
+    "required_parameter optional_parameter": Role("pattern", weight=1),
+    "arrow_function catch_clause": Role("parameter", weight=1, within=True),
     "import_specifier": Role("alias name"),
-    **dict.fromkeys(kinds("import_clause namespace_import"), Role("")),
+    "import_clause namespace_import": Role(""),
     "method_definition": Role(space="member", weight=_constructor),
     "jsx_attribute": Role("", "attribute"),
 }
 _SCRIPT_THROUGH = {
-    **dict.fromkeys(kinds("object_pattern array_pattern rest_pattern"), "*"),
-    **dict.fromkeys(kinds("assignment_pattern object_assignment_pattern"), "left"),
+    "object_pattern array_pattern rest_pattern": "*",
+    "assignment_pattern object_assignment_pattern": "left",
     "pair_pattern": "value",
 }
 _SCRIPT_SCOPES = _HEADS | kinds(

@@ -10,6 +10,7 @@ from lacuna_model.core import work
 Predicate = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
+LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 MODULE_PARTS = frozenset({"import_statement", "export_statement"})
 
 
@@ -20,6 +21,14 @@ def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
         yield around
         work.check()  # a parent is looked for from the root
         around = around.parent
+
+
+def before_comments(node: Node) -> Node | None:
+    """The last named sibling before a node that is no comment."""
+    before = node.prev_named_sibling
+    while before is not None and before.type in COMMENTS:
+        before = before.prev_named_sibling
+    return before
 
 
 def never(_node: Node) -> bool:
@@ -36,6 +45,10 @@ def one_of(kinds: str) -> Predicate:
 def text_matches(pattern: bytes) -> Predicate:
     """Allow only nodes whose whole text matches."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
+
+
+# Allows no line end between a string's quotes, where the grammars read it as a blank.
+ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")
 
 
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Predicate:

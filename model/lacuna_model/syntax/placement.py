@@ -8,10 +8,10 @@ not, those of two functions do. Only the names that a fill declares are checked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tree_sitter import Node, Query, Tree
 
@@ -21,6 +21,7 @@ from lacuna_model.languages.parsing import captured
 from lacuna_model.syntax.faults import Fault, FilledTree, Original, Splice, carried_over, tree_faults, united
 
 Spans = Sequence[tuple[int, int]]
+Value = TypeVar("Value")
 MAX_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
 DECLARATION = ("declaration", "declaration_statement", "export_statement")
 UNNAMED = frozenset({b"_", b"<<"})  # a name that declares nothing, and YAML's merge key
@@ -54,6 +55,7 @@ class Repeated:
 
     def __init__(self, declarations: Declarations, language: Language) -> None:
         self._own = declarations
+        self._roles, self._through = _by_kind(declarations.roles), _by_kind(declarations.through)
         self._kinds = frozenset(declarations.names.split())
         self._query = Query(language.grammar(), f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
 
@@ -116,11 +118,11 @@ class Repeated:
     def _declared(self, name: Node, text: bytes) -> Declared | None:
         """The declaration of a name node; None if the node declares nothing."""
         child, holder = name, name.parent
-        while holder is not None and holder.type in self._own.through:
-            if not _leads(child, holder, self._own.through[holder.type]):
+        while holder is not None and holder.type in self._through:
+            if not _leads(child, holder, self._through[holder.type]):
                 return None
             child, holder = holder, holder.parent
-        role = self._own.roles.get(holder.type) if holder is not None else None
+        role = self._roles.get(holder.type) if holder is not None else None
         if role is None or holder is None or not _leads(child, holder, role.fields):
             return None
         scope = holder if role.within else self._scope(holder.parent)
@@ -142,6 +144,10 @@ class Repeated:
         if node is not None and node.type in self._own.bodies and node.parent is not None:
             return node.parent if node.parent.type in self._own.owners else node
         return node
+
+
+def _by_kind(table: Mapping[str, Value]) -> dict[str, Value]:
+    return {kind: value for names, value in table.items() for kind in names.split()}
 
 
 def _leads(child: Node, parent: Node, fields: str) -> bool:
