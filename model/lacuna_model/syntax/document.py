@@ -51,8 +51,6 @@ class Document:
         self._text, self._gaps, self.language = text, tuple(gaps), language
         self._clock, self._in_line = clock or Clock(), in_line
         self._parser = language.parser()
-        bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
-        self._pieces = [text[begin:end] for begin, end in zip(bounds[::2], bounds[1::2], strict=True)]
         self.strict = strict
         self._placement = placement_in(language)
         self._parsers = Strict(text, gaps, language.strict) if language.strict is not None else None
@@ -67,11 +65,10 @@ class Document:
 
     def spans(self, fills: Sequence[bytes]) -> list[tuple[int, int]]:
         """The byte range of each fill in the assembled document."""
-        spans, offset = [], 0
-        for piece, fill in zip(self._pieces, fills, strict=False):
-            offset += len(piece)
-            spans.append((offset, offset + len(fill)))
-            offset += len(fill)
+        spans, shift = [], 0
+        for (start, end), fill in zip(self._gaps, fills, strict=True):
+            spans.append((start + shift, start + shift + len(fill)))
+            shift += len(fill) - (end - start)
         return spans
 
     def check(self, fills: Sequence[bytes]) -> frozenset[Fault]:
@@ -109,11 +106,9 @@ class Document:
 
     def _edited(self, fills: Sequence[bytes]) -> Tree:
         """The base tree, edited as if the fills were in its gaps."""
-        tree, above = self._base_tree or self.original.unfilled.tree, b""
-        for piece, old, new in zip(self._pieces, self._base, fills, strict=False):
-            above += piece
-            tree = edited(tree, above, old, new) if old != new else tree
-            above += new
+        tree, text = self._base_tree or self.original.unfilled.tree, self.assemble(fills)
+        for (start, _), old, new in zip(self.spans(fills), self._base, fills, strict=True):
+            tree = edited(tree, text[:start], old, new) if old != new else tree
         return tree
 
     def _faults(self, tree: Tree | None, text: bytes, fills: Sequence[bytes], *, soon: bool) -> frozenset[Fault]:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import count, product
+from itertools import product
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
@@ -49,30 +49,16 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
     A missing token may have no node, for example the newline of an ``#include``. Then a node has an error but none of
     its children does, and the fault is at the node's end.
     """
-    if not tree.root_node.has_error:
-        return frozenset()
-    found: list[Fault] = []
-    before: list[int] = []  # how many were found before each node on the current path
-    cursor = tree.walk()
-    descend = True
-    for _ in work.checked(count()):
-        node = cursor.node
-        assert node is not None
-        if descend:
-            before.append(len(found))
-            if node.is_missing or node.is_error:
-                kind = f"MISSING {node.type}" if node.is_missing else "ERROR"
-                found.append(Fault(kind, node.start_byte, node.end_byte))
-            if node.has_error and cursor.goto_first_child():
-                continue
-        if before.pop() == len(found) and node.has_error:
-            found.append(Fault("ERROR", node.end_byte, node.end_byte))
-        if cursor.goto_next_sibling():
-            descend = True
-        elif cursor.goto_parent():
-            descend = False
-        else:
-            break
+    found, waiting = set[Fault](), [tree.root_node] if tree.root_node.has_error else []
+    while waiting:
+        work.check()
+        node = waiting.pop()
+        broken = [child for child in node.children if child.has_error or child.is_error]
+        if node.is_missing or node.is_error:
+            found.add(Fault(f"MISSING {node.type}" if node.is_missing else "ERROR", node.start_byte, node.end_byte))
+        elif not broken:
+            found.add(Fault("ERROR", node.end_byte, node.end_byte))
+        waiting += broken
     return frozenset(found)
 
 

@@ -221,7 +221,8 @@ class Placement:
             firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
             loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
             found = firm | loose
-        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original.unfilled)
+        line_ends = line_end_faults(own.tree, own.text, near) if self._rules.line_ends else frozenset[Fault]()
+        return found | line_ends | self._declared_anew(own, original.unfilled)
 
     def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
@@ -274,10 +275,6 @@ class Placement:
                 if node.parent is None or node.parent.type not in self._rules.quoting:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
-
-    def line_ends(self, tree: Tree, text: bytes, spans: Spans | None = None) -> frozenset[Fault]:
-        """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
-        return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
     def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
         """The names that fills declare a second time; names that were declared twice before may be so again."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, islice
 
@@ -64,16 +65,15 @@ MAX_SECONDS = 0.3  # of work
 MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
 
 
-def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
-    """Return a text for each region so that the whole is valid, or has few errors; "" for a single region.
+def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadline: float | None = None) -> list[str]:
+    """Return a text for each region, as long as they are not filled, so that the whole is valid, or has few errors.
 
-    All are "" where they take too long to find.
+    All are "" for a single region, and where they take too long to find. ``deadline`` is a ``time.monotonic`` instant.
     """
-    try:
-        with work.bounded():
-            return [""] if len(regions) == 1 else fewest_errors(text, regions, language, clock)[0]
-    except OverBudgetError:
-        return [""] * len(regions)
+    with suppress(OverBudgetError), work.bounded():
+        if len(regions) > 1:
+            return fewest_errors(named(text, regions), regions, language, Clock(deadline))[0]
+    return [""] * len(regions)
 
 
 def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
