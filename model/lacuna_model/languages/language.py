@@ -144,7 +144,7 @@ class Lexicon:
 
 @dataclass(frozen=True)
 class StrictParsers:
-    """The ``parsers`` of a language, the strictest first, each of which raises ValueError or yaml.YAMLError.
+    """The ``parsers`` of a language, the strictest first: each raises SyntaxError, ValueError or yaml.YAMLError.
 
     ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
     larger ones at the end.

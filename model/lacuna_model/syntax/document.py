@@ -1,6 +1,7 @@
 """A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from tree_sitter import Tree
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError, edited
-from lacuna_model.syntax.compilers import Compiler, Strict, next_code_line
+from lacuna_model.syntax.compilers import Strict
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
@@ -27,6 +28,7 @@ from lacuna_model.text.lines import splice
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
+CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 
 Spans = Sequence[tuple[int, int]]
 
@@ -54,7 +56,6 @@ class Document:
         self.strict = strict
         self._placement = placement_in(language)
         self._parsers = Strict(text, gaps, language.strict) if language.strict is not None else None
-        self._compiler = Compiler(text, gaps) if language.name == "python" else None
         self.original = Original(text, gaps, language)
         self._base = tuple(text[start:end] for start, end in gaps)  # the last valid fills, and their tree
         self._base_tree: Tree | None = None
@@ -131,8 +132,6 @@ class Document:
         faults = faults or frozenset(torn(filled, self._kept))
         if not faults and self._parsers is not None:
             faults = self._parsers.faults(text, soon=soon)
-        if not faults and self._compiler is not None:
-            faults = self._compiler.faults(text, spans)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
@@ -151,6 +150,12 @@ class Document:
     def _kept(self) -> Sequence[KeptString | None]:
         """The strings that one-line fills have to stay in."""
         return kept_strings(self.original.unfilled) if self._in_line else [None] * len(self._gaps)
+
+
+def next_code_line(text: bytes, position: int) -> int:
+    """The end of the first line after the position's own that is neither blank nor a comment."""
+    found = CODE_LINE.search(text, position)
+    return len(text) if found is None else found.end()
 
 
 def parses(text: bytes, language: Language) -> bool:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
-from lacuna_model.syntax.compilers import Compiler, Strict, compiled, python_compiles
+from lacuna_model.languages.python import compiled
+from lacuna_model.syntax.compilers import Strict, python_compiles
 
 from .cases import Case, load
 from .drive import delivered, noisy, require
@@ -32,9 +33,9 @@ NEWER = [
 
 def error(before: str, fill: str, after: str) -> bool:
     """Whether the compiler finds an error of a fill."""
-    start, end = len(before.encode()), len((before + fill).encode())
-    compiler = Compiler((before + after).encode(), [(start, start)])
-    return bool(compiler.faults((before + fill + after).encode(), [(start, end)]))
+    start = len(before.encode())
+    compiler = Strict((before + after).encode(), [(start, start)], parsers("python"))
+    return bool(compiler.faults((before + fill + after).encode(), soon=True))
 
 
 def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
@@ -76,12 +77,12 @@ class Cycle:
 
 @pytest.mark.usefixtures("interrupted")
 def test_threads_that_compile_do_not_disturb_each_other() -> None:
-    def read(text: bytes) -> None:
+    def read(text: str) -> None:
         for _ in range(20):
             Cycle()
             compiled(text)
 
-    shallow, deep = b"x = 1\n" * 40, b"y = " + b"(" * 40 + b"1" + b" + 2)" * 40 + b"\n"
+    shallow, deep = "x = 1\n" * 40, "y = " + "(" * 40 + "1" + " + 2)" * 40 + "\n"
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(read, [shallow, deep * 4] * 10))
 
