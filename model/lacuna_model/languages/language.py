@@ -147,12 +147,13 @@ class StrictParsers:
     """The ``parsers`` of a language, the strictest first: each raises SyntaxError, ValueError or yaml.YAMLError.
 
     ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
-    larger ones at the end.
+    larger ones at the end. ``newer`` finds what the parsers may be too old, or too strict, for.
     """
 
     parsers: tuple[StrictParser, ...]
     neutral: tuple[str, ...]
     soon: int
+    newer: re.Pattern[bytes] = re.compile(b"")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,7 @@
 """Python, which CPython's compiler reads in the end."""
 
+import re
+import sys
 import threading
 import warnings
 
@@ -12,6 +14,12 @@ _ONE_AT_A_TIME = threading.Lock()
 _NEUTRAL = (
     *("", "x", "pass", "x: pass", "x:", ":", " x", " x:", " x in x:", "x)", "x):", "x]", "x}", '"'),
     *("if x:", "try:", "except:", "except: pass", "finally: pass", "else:", "case _:", "x,"),
+)
+# An interpreter from 3.14 on reads all that follows.
+_NEWER = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+    if sys.version_info < (3, 14)
+    else rb"(?!)"
 )
 
 
@@ -41,6 +49,6 @@ PYTHON = Language(
         terminator=b"",
         headers=_PYTHON_HEADERS,
     ),
-    strict=StrictParsers((compiled,), _NEUTRAL, 200_000),
+    strict=StrictParsers((compiled,), _NEUTRAL, 200_000, _NEWER),
     definitions=("python",),
 )

@@ -1,8 +1,8 @@
 """What reads a file in the end: CPython's compiler, and strict parsers of data languages.
 
 They reject more than a grammar does: a ``return`` outside of a function, a table twice in TOML, two documents in JSON.
-No fill is blamed in a document that they refuse with any neutral text in its gaps, for a laxer dialect or for syntax
-that is newer than this interpreter: that is left to the grammar.
+A document that they refuse with any neutral text in its gaps is left to the grammar: it may be in a laxer dialect, or
+newer than this interpreter. In one of Python in which nothing looks newer, an error at a fill is the fill's.
 """
 
 import json
@@ -38,16 +38,16 @@ class Strict:
 
     def __init__(self, text: bytes, gaps: Gaps, own: StrictParsers) -> None:
         self._text, self._gaps = text, gaps
-        self._parsers, self._neutral, self._soon = own.parsers, own.neutral, own.soon
+        self._own, self._parsers = own, own.parsers
         self._taken: StrictParser | None = None
         self._refused = lru_cache(maxsize=4)(_refusal)  # a fill is checked again at the end
 
-    def faults(self, text: bytes, *, soon: bool) -> frozenset[Fault]:
-        """Return the parser's error in the filled document; none for the unchanged document.
+    def faults(self, text: bytes, beside: Gaps, *, soon: bool) -> frozenset[Fault]:
+        """Return the parser's error in the filled document, whose fills are in the lines of the ranges ``beside``.
 
         With ``soon``, a document above the language's size limit for that is not checked.
         """
-        if text == self._text or len(text) > (self._soon if soon else LARGEST):
+        if len(text) > (self._own.soon if soon else LARGEST):
             return frozenset()
         place = self._refused(self._parsers[0], text)
         if place is None:
@@ -56,7 +56,10 @@ class Strict:
         parser = self._taken or self._strictest
         if parser is not None and parser is not self._parsers[0]:
             place = self._refused(parser, text)
-        return frozenset({Fault("SYNTAX", place, place)}) if parser is not None and place is not None else frozenset()
+        elif parser is None:
+            near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
+            place = place if near and not self._own.newer.search(self._text) else None
+        return frozenset({Fault("SYNTAX", place, place)}) if place is not None else frozenset()
 
     @cached_property
     def _strictest(self) -> StrictParser | None:
@@ -64,7 +67,7 @@ class Strict:
 
         Asked once, so the proof that asks first does not pay for it.
         """
-        since, fills = work.spent(), (neutral.encode() for neutral in self._neutral)
+        since, fills = work.spent(), (neutral.encode() for neutral in self._own.neutral)
         texts = [self._text, *(splice(self._text, [(*gap, fill) for gap in self._gaps]) for fill in fills)]
         tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
         found = next(tried, None)
@@ -89,15 +92,14 @@ def _refusal(parser: StrictParser, text: bytes) -> int | None:
         return len(text) - len(decoded[mark.index :].encode()) if mark is not None else len(text)
     except json.JSONDecodeError as error:
         return len(text) - len(decoded[error.pos :].encode())
-    except (SyntaxError, ValueError, yaml.YAMLError) as error:
-        return _place(str(error), text)
+    except SyntaxError as error:
+        return _offset(text, error.lineno or 1, 1)
+    except (ValueError, yaml.YAMLError) as error:
+        named = _PLACE.search(str(error))
+        return _offset(text, int(named[1]), int(named[2])) if named is not None else len(text)
     return None
 
 
-def _place(message: str, text: bytes) -> int:
-    """The offset that a message names by line and column; the end of the text without one."""
-    named = _PLACE.search(message)
-    if named is None:
-        return len(text)
-    lines = text.split(b"\n")
-    return sum(len(line) + 1 for line in lines[: int(named[1]) - 1]) + int(named[2]) - 1
+def _offset(text: bytes, line: int, column: int) -> int:
+    above = text.split(b"\n")[: line - 1]
+    return min(sum(len(one) + 1 for one in above) + column - 1, len(text))

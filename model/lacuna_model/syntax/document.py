@@ -7,7 +7,6 @@ from functools import cached_property
 
 from tree_sitter import Tree
 
-from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError, edited
 from lacuna_model.syntax.compilers import Strict
@@ -41,17 +40,9 @@ class Document:
     """
 
     def __init__(
-        self,
-        text: bytes,
-        gaps: Spans,
-        language: Language,
-        clock: Clock | None = None,
-        *,
-        in_line: bool = False,
-        strict: bool = False,
+        self, text: bytes, gaps: Spans, language: Language, *, in_line: bool = False, strict: bool = False
     ) -> None:
-        self._text, self._gaps, self.language = text, tuple(gaps), language
-        self._clock, self._in_line = clock or Clock(), in_line
+        self._text, self._gaps, self.language, self._in_line = text, tuple(gaps), language, in_line
         self._parser = language.parser()
         self.strict = strict
         self._placement = placement_in(language)
@@ -131,7 +122,7 @@ class Document:
             faults = self._placement.faults(filled, self.original, places, beside)
         faults = faults or frozenset(torn(filled, self._kept))
         if not faults and self._parsers is not None:
-            faults = self._parsers.faults(text, soon=soon)
+            faults = self._parsers.faults(text, beside, soon=soon)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:

@@ -87,7 +87,7 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
 
     for gap in range(len(regions)):
         found[gap] = next(guesses(gap), "")
-    document = Document(text, [(region.start, region.end) for region in regions], language, clock)
+    document = Document(text, [(region.start, region.end) for region in regions], language)
 
     def errors(fills: Sequence[str]) -> int:
         return len(document.check([fill.encode() for fill in fills]))
@@ -162,7 +162,7 @@ class Others:
         text, ends = _begun(self._text, self._regions, neutral)
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         is_strict = strict or self.are_sound or self._are_chosen
-        document = Document(text, spans, self._language, self._clock, strict=is_strict)
+        document = Document(text, spans, self._language, strict=is_strict)
         return not document.check_fresh([one.encode() for one in fills])
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:

@@ -18,6 +18,7 @@ from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
 from lacuna_model.languages.python import compiled
 from lacuna_model.syntax.compilers import Strict, python_compiles
+from lacuna_model.syntax.document import next_code_line
 
 from .cases import Case, load
 from .drive import delivered, noisy, require
@@ -35,7 +36,8 @@ def error(before: str, fill: str, after: str) -> bool:
     """Whether the compiler finds an error of a fill."""
     start = len(before.encode())
     compiler = Strict((before + after).encode(), [(start, start)], parsers("python"))
-    return bool(compiler.faults((before + fill + after).encode(), soon=True))
+    text = (before + fill + after).encode()
+    return bool(compiler.faults(text, [(start, next_code_line(text, start + len(fill.encode())))], soon=True))
 
 
 def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
@@ -135,7 +137,7 @@ def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tok
 )
 def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
     began = time.thread_time()
-    Strict(b"", [(0, 0)], parsers(name)).faults(text.encode(), soon=False)
+    Strict(b"", [(0, 0)], parsers(name)).faults(text.encode(), [], soon=False)
     assert time.thread_time() - began < 20  # quadratic time would be minutes
 
 
@@ -144,5 +146,5 @@ def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_any_bytes_get_a_verdict(name: str, before: bytes, filled: bytes) -> None:
     strict = Strict(before, [(len(before), len(before))], parsers(name))
-    for fault in strict.faults(before + filled, soon=False):
+    for fault in strict.faults(before + filled, [], soon=False):
         assert 0 <= fault.start <= len(before + filled)
