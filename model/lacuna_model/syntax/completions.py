@@ -10,8 +10,7 @@ from functools import cached_property, partial
 from itertools import product, tee
 from operator import itemgetter
 
-from lacuna_model.syntax.columns import StatementLine, lay_lines, open_lines
-from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
+from lacuna_model.syntax.scan import REACH, Bracket, Scan, StatementLine, open_lines, scan, shared
 from lacuna_model.syntax.sides import BINARY, Brackets, Completions, RightSide, Sides, Tags
 from lacuna_model.text.lines import finish_character
 
@@ -23,6 +22,73 @@ WANTS_OPERAND = frozenset(
 # A decorator is above, for which a definition is due.
 DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
 WHOLE = re.compile(rb"[\w\"'`)\]}\x80-\xff;:]\Z")
+
+
+CLAUSES = {b"elif": b"if x:", b"else": b"if x:", b"except": b"try:", b"finally": b"try:", b"case": b"match x:"}
+# What heads the block that a clause continues.
+_HANDLED = (b"try", b"except")
+CONTINUED = {
+    b"else": (b"if", b"elif", b"for", b"while", *_HANDLED),
+    b"except": _HANDLED,
+    b"finally": _HANDLED,
+    b"case": (b"match",),
+}
+
+
+def lay_lines(
+    opened: Sequence[StatementLine],
+    coming: Sequence[StatementLine],
+    *,
+    header: bool,
+    unit: int,
+    floor: int,
+    head: bytes,
+) -> list[tuple[int, bytes]]:
+    """The lines between open blocks and a statement that the coming lines can follow: their columns and headers.
+
+    The last is the statement's own. ``header`` says that this statement is itself the header of the coming block.
+    ``floor`` is the statement's least column, ``unit`` the width of an indentation, ``head`` the header of a new block.
+    """
+    column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
+    blocks = {opened[-1].column: b"", **{line.column: line.word for line in opened[:-1]}}  # the word that heads each
+    lines: list[tuple[int, bytes]] = []
+
+    def write(column: int, text: bytes, word: bytes) -> None:
+        lines.append((column, text))
+        for inner in [known for known in blocks if known > column]:
+            del blocks[inner]
+        blocks[column] = word
+
+    for open_try in reversed([line for line in opened[:-1] if line.word == b"try"]):
+        follower = next((line for line in coming if line.column <= open_try.column), None)
+        if follower is None or follower.column < open_try.column or follower.word not in (b"except", b"finally"):
+            write(open_try.column, b"finally: pass", b"")
+    for target in [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]:
+        if target.column not in blocks and target.column > 0:
+            parent = max((known for known in blocks if known < target.column), default=0)
+            write(parent, head, head.split(b" ")[0])
+            blocks[target.column] = b""
+        if target.word in CLAUSES and blocks.get(target.column) not in CONTINUED.get(target.word, CONTINUED[b"else"]):
+            clause = CLAUSES[target.word]
+            write(target.column, clause, clause.rstrip(b":"))
+            blocks[target.column + unit] = b""
+    return [*lines, (column, b"")]
+
+
+def _statement_column(
+    opened: Sequence[StatementLine], coming: Sequence[StatementLine], *, header: bool, unit: int
+) -> int:
+    own = opened[-1].column
+    if not coming:
+        return own
+    following = coming[0]
+    columns = [line.column for line in opened]
+    if header:
+        columns += [line.column for line in coming[1:]]
+        return max((column for column in columns if column < following.column), default=max(following.column - unit, 0))
+    if following.word in CLAUSES:
+        return min((column for column in columns if column > following.column), default=following.column + unit)
+    return following.column
 
 
 def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
@@ -47,7 +113,6 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
 
 
-REACH = 4000  # bytes before the gap in which blocks are open
 LIMIT = 96  # completions of one beginning
 OPENINGS = 10
 NEWLINE_RANK = 1.5

@@ -1,15 +1,25 @@
-"""A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
+"""A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse.
 
+What reads a file in the end, CPython's compiler or a strict parser of data, rejects more than a grammar does: a
+``return`` outside of a function, a table twice in TOML, two documents in JSON. A document that it refuses with any
+neutral text in its gaps is left to the grammar: it may be in a laxer dialect, or newer than this interpreter. In one of
+Python in which nothing looks newer, an error at a fill is the fill's.
+"""
+
+import json
 import math
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from itertools import product
 
+import yaml
 from tree_sitter import Tree
 
-from lacuna_model.languages.language import Language
+from lacuna_model.core import work
+from lacuna_model.languages.language import Language, StrictParser, StrictParsers
 from lacuna_model.languages.parsing import UnparsableError, edited
-from lacuna_model.syntax.compilers import Strict
+from lacuna_model.languages.python import compiled
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
@@ -20,13 +30,16 @@ from lacuna_model.syntax.faults import (
     indentation_faults,
     tree_faults,
 )
-from lacuna_model.syntax.placement import KeptString, kept_strings, placement_in, torn
+from lacuna_model.syntax.placement import placement_in
 from lacuna_model.text.lines import splice
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
+LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds, a parser more than 100
+PARSED_NS = 400  # of work, for each byte
+_PLACE = re.compile(r"at line (\d+), column (\d+)")
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 
 Spans = Sequence[tuple[int, int]]
@@ -35,14 +48,11 @@ Spans = Sequence[tuple[int, int]]
 class Document:
     """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Errors apart from its gaps may stay, unless it is ``strict``. If every fill is ``in_line``, it stays in the string
-    around its gap.
+    Errors apart from its gaps may stay, unless it is ``strict``.
     """
 
-    def __init__(
-        self, text: bytes, gaps: Spans, language: Language, *, in_line: bool = False, strict: bool = False
-    ) -> None:
-        self._text, self._gaps, self.language, self._in_line = text, tuple(gaps), language, in_line
+    def __init__(self, text: bytes, gaps: Spans, language: Language, *, strict: bool = False) -> None:
+        self._text, self._gaps, self.language = text, tuple(gaps), language
         self._parser = language.parser()
         self.strict = strict
         self._placement = placement_in(language)
@@ -120,7 +130,6 @@ class Document:
             if tree.root_node.has_error:  # what errors are nearby is misplaced
                 places, beside = spans, spans
             faults = self._placement.faults(filled, self.original, places, beside)
-        faults = faults or frozenset(torn(filled, self._kept))
         if not faults and self._parsers is not None:
             faults = self._parsers.faults(text, beside, soon=soon)
         return faults
@@ -137,11 +146,6 @@ class Document:
             if not any(start <= place <= end for start, end in near for place in (fault.start, fault.end))
         )
 
-    @cached_property
-    def _kept(self) -> Sequence[KeptString | None]:
-        """The strings that one-line fills have to stay in."""
-        return kept_strings(self.original.unfilled) if self._in_line else [None] * len(self._gaps)
-
 
 def next_code_line(text: bytes, position: int) -> int:
     """The end of the first line after the position's own that is neither blank nor a comment."""
@@ -152,3 +156,83 @@ def next_code_line(text: bytes, position: int) -> int:
 def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
     return not all_faults(language.parser().parse(text), text, language)
+
+
+def python_compiles(text: bytes) -> bool:
+    """Whether CPython compiles a text; one that is too large or too deep to compile counts as valid."""
+    return len(text) > LARGEST or _refusal(compiled, text) is None
+
+
+COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}
+
+
+class Strict:
+    """Asks the strict parsers of a language for the errors of a document with gaps (byte ranges of its text)."""
+
+    def __init__(self, text: bytes, gaps: Spans, own: StrictParsers) -> None:
+        self._text, self._gaps = text, gaps
+        self._own, self._parsers = own, own.parsers
+        self._taken: StrictParser | None = None
+        self._refused = lru_cache(maxsize=4)(_refusal)  # a fill is checked again at the end
+
+    def faults(self, text: bytes, beside: Spans, *, soon: bool) -> frozenset[Fault]:
+        """Return the parser's error in the filled document, whose fills are in the lines of the ranges ``beside``.
+
+        With ``soon``, a document above the language's size limit for that is not checked.
+        """
+        if len(text) > (self._own.soon if soon else LARGEST):
+            return frozenset()
+        place = self._refused(self._parsers[0], text)
+        if place is None:
+            self._taken = self._parsers[0]
+            return frozenset()
+        parser = self._taken or self._strictest
+        if parser is not None and parser is not self._parsers[0]:
+            place = self._refused(parser, text)
+        elif parser is None:
+            near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
+            place = place if near and not self._own.newer.search(self._text) else None
+        return frozenset({Fault("SYNTAX", place, place)}) if place is not None else frozenset()
+
+    @cached_property
+    def _strictest(self) -> StrictParser | None:
+        """The strictest parser that accepts the document with neutral text in its gaps; None without one.
+
+        Asked once, so the proof that asks first does not pay for it.
+        """
+        since, fills = work.spent(), (neutral.encode() for neutral in self._own.neutral)
+        texts = [self._text, *(splice(self._text, [(*gap, fill) for gap in self._gaps]) for fill in fills)]
+        tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
+        found = next(tried, None)
+        work.spend(since - work.spent())
+        return found
+
+
+def _refusal(parser: StrictParser, text: bytes) -> int | None:
+    """The offset of a parser's error; None if it accepts the text, or cannot decide."""
+    work.spend(len(text) * PARSED_NS)
+    work.check()
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return error.start
+    try:
+        parser(decoded)
+    except (RecursionError, MemoryError):  # nesting beyond the parser's own limits
+        return None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        return len(text) - len(decoded[mark.index :].encode()) if mark is not None else len(text)
+    except json.JSONDecodeError as error:
+        return len(text) - len(decoded[error.pos :].encode())
+    except SyntaxError as error:
+        return _offset(text, error.lineno or 1, 1)
+    except (ValueError, yaml.YAMLError) as error:
+        named = _PLACE.search(str(error))
+        return _offset(text, int(named[1]), int(named[2])) if named is not None else len(text)
+    return None
+
+
+def _offset(text: bytes, line: int, column: int) -> int:
+    above = text.split(b"\n")[: line - 1]
+    return min(sum(len(one) + 1 for one in above) + column - 1, len(text))

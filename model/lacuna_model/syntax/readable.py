@@ -16,7 +16,7 @@ from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Toke
 from lacuna_model.core.work import Allowance, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
-from lacuna_model.syntax.columns import CLAUSES
+from lacuna_model.syntax.completions import CLAUSES
 from lacuna_model.syntax.lr_stacks import Prefix, parse_table
 from lacuna_model.syntax.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
 from lacuna_model.syntax.sides import scan_left

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.columns import coming_lines, header_for
 from lacuna_model.syntax.scan import (
     FAR,
     TOP_LEVEL,
     UNKNOWN,
     Bracket,
     Scan,
+    coming_lines,
     literal_pattern,
     scan,
     scan_brackets,
@@ -202,6 +202,14 @@ CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
 )
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
+
+
+def header_for(text: bytes) -> bytes:
+    """The header that the lines up to the next top-level statement need around them, judged by their words."""
+    words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
+    loops = words & {b"continue", b"break"}
+    function = b"async def x():" if b"await" in words else b"def x():" if words - loops else b""
+    return function or (b"while x:" if loops else b"if x:")
 
 
 class RightSide:

@@ -8,7 +8,7 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.document import COMPILES
 from lacuna_model.syntax.faults import Fault, Splice, all_faults, carried_over
 from lacuna_model.text import diff
 from lacuna_model.text.lines import LINE_END

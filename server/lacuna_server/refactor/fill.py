@@ -26,7 +26,7 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.document import COMPILES
 from lacuna_model.syntax.faults import Splice, all_faults, carried_over
 from lacuna_model.text import lines
 from lacuna_model.text.lines import LINE_END, first_of, splice

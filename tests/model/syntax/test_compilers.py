@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
 from lacuna_model.languages.python import compiled
-from lacuna_model.syntax.compilers import Strict, python_compiles
-from lacuna_model.syntax.document import next_code_line
+from lacuna_model.syntax.document import Strict, next_code_line, python_compiles
 
 from .cases import Case, load
 from .drive import delivered, noisy, require
