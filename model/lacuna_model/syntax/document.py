@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import product
 
 import yaml
-from tree_sitter import Tree
+from tree_sitter import Node, Tree
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, StrictParser, StrictParsers
@@ -30,7 +30,7 @@ from lacuna_model.syntax.faults import (
     indentation_faults,
     tree_faults,
 )
-from lacuna_model.syntax.placement import placement_in
+from lacuna_model.syntax.placement import placement_in, strings_around, torn
 from lacuna_model.text.lines import splice
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
@@ -48,11 +48,14 @@ Spans = Sequence[tuple[int, int]]
 class Document:
     """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Errors apart from its gaps may stay, unless it is ``strict``.
+    Errors apart from its gaps may stay, unless it is ``strict``. If every fill is ``in_line``, it stays in the string
+    around its gap.
     """
 
-    def __init__(self, text: bytes, gaps: Spans, language: Language, *, strict: bool = False) -> None:
-        self._text, self._gaps, self.language = text, tuple(gaps), language
+    def __init__(
+        self, text: bytes, gaps: Spans, language: Language, *, in_line: bool = False, strict: bool = False
+    ) -> None:
+        self._text, self._gaps, self.language, self._in_line = text, tuple(gaps), language, in_line
         self._parser = language.parser()
         self.strict = strict
         self._placement = placement_in(language)
@@ -130,6 +133,8 @@ class Document:
             if tree.root_node.has_error:  # what errors are nearby is misplaced
                 places, beside = spans, spans
             faults = self._placement.faults(filled, self.original, places, beside)
+        if not faults and self._in_line:
+            faults = frozenset(torn(filled, self.original.unfilled, self._strings))
         if not faults and self._parsers is not None:
             faults = self._parsers.faults(text, beside, soon=soon)
         return faults
@@ -145,6 +150,10 @@ class Document:
             for fault in carried_over(self.original.apart, splices)
             if not any(start <= place <= end for start, end in near for place in (fault.start, fault.end))
         )
+
+    @cached_property
+    def _strings(self) -> Sequence[Node | None]:
+        return strings_around(self.original.unfilled)
 
 
 def next_code_line(text: bytes, position: int) -> int:
@@ -178,9 +187,10 @@ class Strict:
     def faults(self, text: bytes, beside: Spans, *, soon: bool) -> frozenset[Fault]:
         """Return the parser's error in the filled document, whose fills are in the lines of the ranges ``beside``.
 
-        With ``soon``, a document above the language's size limit for that is not checked.
+        None with ``soon`` in one above the language's size limit for that.
         """
-        if len(text) > (self._own.soon if soon else LARGEST):
+        newer = self._own.newer
+        if len(text) > (self._own.soon if soon else LARGEST) or (newer is None and text == self._text):
             return frozenset()
         place = self._refused(self._parsers[0], text)
         if place is None:
@@ -191,7 +201,7 @@ class Strict:
             place = self._refused(parser, text)
         elif parser is None:
             near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
-            place = place if near and not self._own.newer.search(self._text) else None
+            place = place if near and newer is not None and not newer.search(self._text) else None
         return frozenset({Fault("SYNTAX", place, place)}) if place is not None else frozenset()
 
     @cached_property

@@ -225,7 +225,7 @@ class Judge:
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
-        self._document = Document(text, [gap], language, strict=True)
+        self._document = Document(text, [gap], language, in_line=in_line, strict=True)
         sides = sides_of(text[: gap[0]], text[gap[1] :], language.lexicon)
         self._guesses, self._ends_inside = completions(sides), bool(sides.right.inside)
         self._closers = _closers(language.lexicon)

@@ -188,6 +188,7 @@ SERIES = kinds(
 SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
 # Nodes that contain plain line ends, and the unnamed tokens that end a statement.
 PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
+STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
 LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
 
 
@@ -362,3 +363,34 @@ def _ends_statement(root: Node, line_end: re.Match[bytes]) -> bool:
     if token is None or token.type in PROSE:
         return False
     return token.is_named or token.type in LAST_TOKENS
+
+
+def strings_around(original: FilledTree) -> list[Node | None]:
+    """The innermost string around each gap of a tree without errors; None for a gap in code, also within a string."""
+    root = original.tree.root_node
+    return [None if root.has_error else _string_around(root, *gap) for gap in original.spans]
+
+
+def _string_around(root: Node, start: int, end: int) -> Node | None:
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        work.check()
+        if "interpolation" in node.type or "substitution" in node.type:
+            return None
+        node = node.parent
+    is_around = node is not None and node.parent is not None and node.start_byte < start <= end < node.end_byte
+    return node if is_around else None
+
+
+def torn(filled: FilledTree, original: FilledTree, strings: Sequence[Node | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), (first, last), string in zip(filled.spans, original.spans, strings, strict=True):
+        if string is None:
+            continue
+        place = start - (first - string.start_byte), end + string.end_byte - last
+        node = filled.tree.root_node.descendant_for_byte_range(*place)
+        while node is not None and node.parent is not None and node.type != string.type:
+            work.check()
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.type, *place):
+            yield Fault("TORN", start, end)

@@ -20,8 +20,8 @@ IN_FUNCTION = "package a\n\nfunc f() {{\n\t{}\n}}\n"
 TWICE = load("declared_twice")
 
 
-def document(name: str, before: str, after: str) -> Document:
-    return Document((before + after).encode(), [(len(before), len(before))], require(name))
+def document(name: str, before: str, after: str, *, in_line: bool = False) -> Document:
+    return Document((before + after).encode(), [(len(before), len(before))], require(name), in_line=in_line)
 
 
 def takes(own: Document, fill: str) -> bool:
@@ -124,6 +124,44 @@ def test_a_line_of_go_may_not_end_at_the_mark(statement: str, line_end: str) -> 
     before, after = IN_FUNCTION.split("{}", maxsplit=1)[0].replace("{{", "{"), "\n}\n"
     assert takes(document("go", before, after), statement.replace("|", ""))
     assert not takes(document("go", before, after), statement.replace("|", line_end))
+
+
+STRINGS = {
+    "python": ('print("a ', '", name)\n'),
+    "javascript": ('f("a ', '", name);\n'),
+    "typescript": ("f('a ", "', name);\n"),
+    "tsx": ('a = <b c="', '"/>;\n'),
+    "c": ('char *x = "a', '";\n'),
+    "cpp": ('auto x = "a', '";\n'),
+    "java": ('class A { String x = "a', '"; }\n'),
+    "csharp": ('class A { string x = "a', '"; }\n'),
+    "go": ('package a\nvar x = "a', '"\n'),
+    "rust": ('const X: &str = "a', '";\n'),
+    "ruby": ('f("a', '", name)\n'),
+    "php": ('<?php f("a', '", $name);\n'),
+    "lua": ('f("a', '", name)\n'),
+    "bash": ('f "a', '" name\n'),
+    "json": ('["a', '"]\n'),
+    "yaml": ('x: ["a', '"]\n'),
+    "toml": ('x = ["a', '"]\n'),
+    "css": ('a { b: "a', '" }\n'),
+    "html": ('<a b="', '">x</a>\n'),
+}
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_a_fill_of_one_line_stays_in_the_string(name: str) -> None:
+    before, after = STRINGS[name]
+    for between in (" + ", ", ", " ", " c=", " .. ", " . "):
+        assert not takes(document(name, before, after, in_line=True), f"b{after[0]}{between}{after[0]}c")
+    assert takes(document(name, before, after, in_line=True), "b c")
+
+
+def test_code_in_a_string_is_checked_as_code_and_a_string_may_be_closed() -> None:
+    assert takes(document("javascript", "x = `a ${f(", ")}`;\n", in_line=True), "`b`, 'c'")
+    assert takes(document("javascript", "x = `a ", "`;\n", in_line=True), "${`b`}")
+    assert not takes(document("javascript", "x = `a ", "`;\n", in_line=True), "` + `")
+    assert takes(document("python", 'print("a ', ", name)\n", in_line=True), 'b"')
 
 
 def test_the_samples_declare_nothing_twice(samples: Samples) -> None:
