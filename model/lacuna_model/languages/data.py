@@ -115,16 +115,12 @@ class _Unmerged(_LOADER):  # type: ignore[misc]
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for value in (value for key, value in node.value if key.tag == _MERGE):
-            if not _can_be_merged(value):
+            merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            if not all(isinstance(one, yaml.MappingNode) for one in merged):
                 raise yaml.constructor.ConstructorError(None, None, "not a mapping to merge", value.start_mark)
             self.construct_object(value, deep=True)
         node.value = [(key, value) for key, value in node.value if key.tag != _MERGE]
         super().flatten_mapping(node)
-
-
-def _can_be_merged(value: yaml.Node) -> bool:
-    merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-    return all(isinstance(one, yaml.MappingNode) for one in merged)
 
 
 def _without_value(loader: Any, suffix: str, node: yaml.Node) -> None:

@@ -19,8 +19,11 @@ _SCRIPT_LEXICON = Lexicon(
     tails=(DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
 )
 _SCRIPT_LOOPS = LOOPS | {"for_in_statement"}
-_OWN_THIS = kinds("function_declaration function_expression generator_function generator_function_declaration")
-_SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
+_FUNCTIONS = kinds(
+    "function_declaration function_expression generator_function generator_function_declaration arrow_function "
+    "method_definition"
+)
+_SCRIPT_FUNCTIONS = _FUNCTIONS | {"class_static_block"}
 _SCRIPT_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
@@ -67,10 +70,9 @@ def _constructor(method: Node, name: Node) -> int:
     return CLASH if name.text == b"constructor" and method.child_by_field_name("body") is not None else 0
 
 
-_HEADS = kinds(
-    "function_declaration function_expression generator_function generator_function_declaration arrow_function "
-    "method_definition function_signature method_signature abstract_method_signature function_type call_signature "
-    "construct_signature constructor_type"
+_HEADS = _FUNCTIONS | kinds(
+    "function_signature method_signature abstract_method_signature function_type call_signature construct_signature "
+    "constructor_type"
 )
 _SCRIPT_ROLES = {
     "variable_declarator": Role(weight=_lexical),

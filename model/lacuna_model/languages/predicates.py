@@ -68,15 +68,12 @@ def jump(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
         operand = node.named_children[0] if node.named_child_count else None
         if operand is None or operand.type in COMMENTS:
             return around(node)
-        is_label = operand.type == "label" or node.type.endswith("_statement")
-        return not is_label or _labelled(node, operand, walls)
+        if operand.type != "label" and not node.type.endswith("_statement"):
+            return True
+        # a statement's label is its first child
+        return any(one.child_count and one.children[0].text == operand.text for one in _around(node, walls))
 
     return predicates
-
-
-def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
-    """Whether a statement around a jump has its label, which is that statement's first child."""
-    return any(one.child_count and one.children[0].text == label.text for one in _around(node, walls))
 
 
 def awaited(node: Node) -> bool:

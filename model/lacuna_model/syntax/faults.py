@@ -153,21 +153,16 @@ def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterato
         yield Fault("INDENT", block.start_byte, block.end_byte)
         return
     column = 0 if block.type == "module" else _column(block.start_byte, text)
-    if column is None:  # the block follows its header on the same line
-        yield from _inline_faults(children)
+    if column is None:  # the block follows its header on the same line, and holds simple statements only
+        for child in children:
+            if child.type.endswith("_statement") and any(one.type == "block" for one in child.children):
+                yield Fault("INDENT", child.start_byte, child.start_byte)
         return
     header = block.parent
     if header is not None and block.type == "block" and column <= _line_column(header.start_byte, text):
         yield Fault("INDENT", block.start_byte, block.start_byte)
     statements = (child for child in children if child.is_named and not child.is_extra and not child.is_error)
     yield from _misplaced(statements, column, text)
-
-
-def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
-    """A body on its header's line holds simple statements only."""
-    for child in children:
-        if child.type.endswith("_statement") and any(grandchild.type == "block" for grandchild in child.children):
-            yield Fault("INDENT", child.start_byte, child.start_byte)
 
 
 def _misplaced(nodes: Iterable[Node], column: int, text: bytes) -> Iterator[Fault]:

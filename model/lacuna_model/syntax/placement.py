@@ -80,7 +80,9 @@ class Repeated:
 
     def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
         """The declarations of the same name whose scope is that of ``own``, or one that it clashes with."""
-        around = self._wall(own.scope) if self._own.walls else own.scope
+        around, walls = own.scope, self._own.walls
+        while walls and around.type not in walls and around.parent is not None:
+            around = around.parent
         for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
             if self._is_shared(own, other) or self._is_shared(other, own):
                 yield other
@@ -109,11 +111,6 @@ class Repeated:
             if around == outer.scope:
                 return around.type not in self._own.members
         return False
-
-    def _wall(self, scope: Node) -> Node:
-        while scope.type not in self._own.walls and scope.parent is not None:
-            scope = scope.parent
-        return scope
 
     def _declared(self, name: Node, text: bytes) -> Declared | None:
         """The declaration of a name node; None if the node declares nothing."""

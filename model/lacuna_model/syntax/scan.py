@@ -246,8 +246,8 @@ class _Walk:
             self._levels[-1] = at.column + is_label
         if closes:
             self._close(text, end)
-        elif kind == "word":
-            self._block_word(match)
+        elif kind == "word" and text in self._opening_words and (at.head == text or self._opens_anywhere(match)):
+            self._stack.append(Bracket(self._opening_words[text], at.column))
         elif kind == "left":
             self._stack.append(Bracket(self._pairs[text], at.column, words=(at.head, at.last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
@@ -269,12 +269,6 @@ class _Walk:
         if text == b")":  # the start of the statement is not seen
             at.column = UNKNOWN
 
-    def _block_word(self, match: re.Match[bytes]) -> None:
-        """Treat a block of words as a bracket; after another word in its line the word may be a mere modifier."""
-        word = match.group()
-        if word in self._opening_words and (self._at.head == word or self._opens_anywhere(match)):
-            self._stack.append(Bracket(self._opening_words[word], self._at.column))
-
     def _ends_block(self, match: re.Match[bytes]) -> bool:
         """Whether a word closes a block: in Bash where a command begins, in Ruby where it is no name."""
         if match.group() not in self._closing_words:
@@ -282,7 +276,7 @@ class _Walk:
         return self._at.last in _BEFORE_COMMANDS if self._is_bash else not self._is_name(match)
 
     def _opens_anywhere(self, match: re.Match[bytes]) -> bool:
-        """Whether a word opens a block behind others of its line."""
+        """Whether a word opens a block, as a bracket does, behind others of its line: it may be a mere modifier."""
         word, last, openers = match.group(), self._at.last, self._opening_words
         if word == b"function":
             return True

@@ -348,8 +348,11 @@ def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
     literals = find_literals(text, lexicon)
     start = Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
-    begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
-    if begin and not lexicon.columns:  # where blocks are columns, the next top-level statement closes every one
+    begin = _line_outside(text, near, literals)
+    if lexicon.columns:  # there, the next top-level statement closes every block
+        tops = (match.end() for match in TOP_LEVEL.finditer(text, near))
+        begin = max((top for top in tops if not literals.hold(top)), default=begin)
+    elif begin:
         first = _line_outside(text, max(begin - FAR, 0), literals)
         start = replace(start, stack=scan_brackets(text[first:begin], lexicon).stack)
     _limit(start.stack)
@@ -362,12 +365,6 @@ def _limit(brackets: Sequence[Bracket]) -> None:
     """Raise UnparsableError for more brackets than any file has: to close them all is tried many times."""
     if len(brackets) > MAX_BRACKETS:
         raise UnparsableError(f"over {MAX_BRACKETS} brackets are open around the gap")
-
-
-def _last_statement(text: bytes, near: int, literals: Literals) -> int:
-    """Where the last top-level statement starts; in one that is very long, where a line does."""
-    starts = [match.end() for match in TOP_LEVEL.finditer(text, near) if not literals.hold(match.end())]
-    return starts[-1] if starts else _line_outside(text, near, literals)
 
 
 def _line_outside(text: bytes, offset: int, literals: Literals) -> int:

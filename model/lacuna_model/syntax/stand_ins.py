@@ -48,15 +48,12 @@ def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Re
     for match in CONFLICT.finditer(text):
         within = [one for one in regions if one.start < match.end() and match.start() < max(one.end, one.start + 1)]
         sides = [match.span("ours"), match.span("theirs")]
-        kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
+        holding = (side for side in sides if all(side[0] <= one.start <= one.end < side[1] for one in within))
+        kept = next(holding, None)
         if kept is not None:
             removed += [(match.start(), kept[0]), (kept[1], match.end())]
     moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
     return splice(text, [(*part, b"") for part in removed]), moved
-
-
-def _holds(start: int, end: int, region: Region) -> bool:
-    return start <= region.start <= region.end < end
 
 
 MAX_GUESSES = 24  # for a gap
@@ -212,9 +209,6 @@ def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tu
     return splice(text, edits), [end + by for (_, end, _), by in zip(edits, grown, strict=True)]
 
 
-LATE = "the time limit came before the first line that is valid"
-
-
 def no_fill(
     text: bytes,
     regions: Sequence[Region],
@@ -225,22 +219,19 @@ def no_fill(
     lines_above: int = 0,
 ) -> str:
     """Return a sentence for the user; ``late`` if a deadline ran out. The text has ``lines_above`` it in its file."""
-    why = LATE if late else _reason(text, regions, language, fills, lines_above)
-    return f"no valid fill was found: {why}; the text stays as it was"
-
-
-def _reason(
-    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], lines_above: int
-) -> str:
-    if rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
-        return f"nothing that the model wrote keeps {' and '.join(rules)}"
-    if language is not None and (line := _broken_line(text, regions, language)):
-        return f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
     full = [region.max_tokens for region, fill in zip(regions, fills, strict=True) if len(fill.tokens) >= fill.most]
-    if full:
+    if late:
+        why = "the time limit came before the first line that is valid"
+    elif rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
+        why = f"nothing that the model wrote keeps {' and '.join(rules)}"
+    elif language is not None and (line := _broken_line(text, regions, language)):
+        why = f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
+    elif full:
         advice = "a larger max_tokens" if max(full) < DEFAULT_TOKENS else "the first words of the fill, written by you,"
-        return f"what the model began does not end within {max(full)} tokens ({advice} may help)"
-    return "what the model wrote would break the syntax here"
+        why = f"what the model began does not end within {max(full)} tokens ({advice} may help)"
+    else:
+        why = "what the model wrote would break the syntax here"
+    return f"no valid fill was found: {why}; the text stays as it was"
 
 
 def _broken_line(text: bytes, regions: Sequence[Region], language: Language) -> int:
