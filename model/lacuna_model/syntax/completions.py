@@ -6,7 +6,7 @@ they may end the statement and begin another one on a new line. All are verified
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import product, tee
 from operator import itemgetter
 
@@ -125,15 +125,13 @@ Ranked = tuple[float, bytes]
 
 
 class Closer:
-    """Completions for one gap; the parts that depend only on the text around it are computed once.
-
-    ``ends_inside`` is true if the suffix begins in a string or a comment.
-    """
+    """Completions for one gap; the parts that depend only on the text around it are computed once."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
-        self.ends_inside = bool(sides.right.inside)
-        self._around = sides.text[-2000:] + sides.right.text[:2000]
+        around = sides.text[-2000:] + sides.right.text[:2000]
+        self._newline = b"\r\n" if b"\r\n" in around else b"\n"
+        self._mark, self._unit = (b"\t", 1) if b"\n\t" in around else (b" ", 4)  # so many make an indentation
         # a gap that begins a line and ends before code holds whole lines
         self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._ends = [(0.0, b"")]
@@ -185,20 +183,6 @@ class Closer:
             for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
                 yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
 
-    @cached_property
-    def _newline(self) -> bytes:
-        """The line end around the gap."""
-        return b"\r\n" if b"\r\n" in self._around else b"\n"
-
-    @cached_property
-    def _mark(self) -> bytes:
-        """The character that indents around the gap; one level of indentation has ``_unit`` of it."""
-        return b"\t" if re.search(rb"\n\t", self._around) else b" "
-
-    @property
-    def _unit(self) -> int:
-        return 1 if self._mark == b"\t" else 4
-
     def _choices(self, state: Scan, fill: bytes) -> list[bytes]:
         """The ends of the expression: nothing, or an operand; the likelier one first."""
         if state.inside:
@@ -234,7 +218,7 @@ class Closer:
             }
         own, brace, blocks = closers.partition(b"}")
         ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._newline
-        elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
+        elements = {closers + b",": ELEMENT_RANK} if self._right.inside or self._right.blank else {}
         return {closers: 0.0, ended: 1.0, **elements}
 
     def _closing(self, brackets: Sequence[Bracket]) -> bytes:

@@ -107,11 +107,8 @@ class _Counts:
     def __init__(self, text: bytes, gap: Gap, language: Language) -> None:
         self._front, self._rear = text[: gap[0]], text[gap[1] :]
         self._language, self._parser = language, language.parser()
-
-    @cached_property
-    def _left(self) -> Scan:
         near = self._front[-NEAR:] if len(self._front) <= NEAR else self._front[-NEAR:].partition(b"\n")[2]
-        return replace(scan(near, self._language.lexicon), unclosed=False)
+        self._left = replace(scan(near, language.lexicon), unclosed=False)
 
     @cached_property
     def _base(self) -> Tree:
