@@ -146,15 +146,17 @@ class Lexicon:
 class StrictParsers:
     """The ``parsers`` of a language, the strictest first: each raises SyntaxError, ValueError or yaml.YAMLError.
 
-    ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
-    larger ones at the end. ``newer`` finds syntax that the parsers may be too old for; without it they may be too
-    strict: no fill is blamed in a document that they refuse, nor is that document as it is.
+    ``neutral`` are texts that may fill a gap of a sound text, ``lines`` those that may stand for its lines. Texts up to
+    ``soon`` bytes are parsed at every check, larger ones at the end. ``newer`` finds syntax that the parsers may be too
+    old for; without it they may be too strict: no fill is blamed in a document that they refuse, nor is that document
+    as it is.
     """
 
     parsers: tuple[StrictParser, ...]
     neutral: tuple[str, ...]
     soon: int
     newer: re.Pattern[bytes] | None = None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

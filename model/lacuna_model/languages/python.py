@@ -10,11 +10,8 @@ from lacuna_model.languages.language import Language, Lexicon, StrictParsers
 # CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
 # a change of the filter of warnings holds for all threads.
 _ONE_AT_A_TIME = threading.Lock()
-# The first end the gap's line, the others stand for it: statements, headers and clauses.
-_NEUTRAL = (
-    *("", "x", "pass", "x: pass", "x:", ":", " x", " x:", " x in x:", "x)", "x):", "x]", "x}", '"'),
-    *("if x:", "try:", "except:", "except: pass", "finally: pass", "else:", "case _:", "x,"),
-)
+_NEUTRAL = ("", "x", "pass", "x: pass", "x:", ":", " x", " x:", "x)", "x):", "x]", "x}", '"')
+_LINES = ("pass", "if x:", "try:", "except:", "except: pass", "finally: pass", "else:", "case _:", "x,")
 # An interpreter from 3.14 on reads all that follows.
 _NEWER = re.compile(
     rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
@@ -49,6 +46,6 @@ PYTHON = Language(
         terminator=b"",
         headers=_PYTHON_HEADERS,
     ),
-    strict=StrictParsers((compiled,), _NEUTRAL, 200_000, _NEWER),
+    strict=StrictParsers((compiled,), _NEUTRAL, 200_000, _NEWER, _LINES),
     definitions=("python",),
 )

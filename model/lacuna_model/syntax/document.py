@@ -28,10 +28,11 @@ from lacuna_model.syntax.faults import (
     all_faults,
     carried_over,
     indentation_faults,
+    lines_of,
     tree_faults,
 )
 from lacuna_model.syntax.placement import placement_in, strings_around, torn
-from lacuna_model.text.lines import splice
+from lacuna_model.text.lines import indentation, splice
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
 EFFORT_FACTOR = 1.5
@@ -210,8 +211,11 @@ class Strict:
 
         Asked once, so the proof that asks first does not pay for it.
         """
-        since, fills = work.spent(), (neutral.encode() for neutral in self._own.neutral)
-        texts = [self._text, *(splice(self._text, [(*gap, fill) for gap in self._gaps]) for fill in fills)]
+        since, lines = work.spent(), dict.fromkeys(lines_of(self._text, *gap) for gap in self._gaps)
+        edits = [[(*gap, fill.encode()) for gap in self._gaps] for fill in self._own.neutral]
+        for line in self._own.lines:
+            edits.append([(*one, indentation(self._text[slice(*one)], b" \t") + line.encode()) for one in lines])
+        texts = [self._text, *(splice(self._text, one) for one in edits)]
         tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
         found = next(tried, None)
         work.spend(since - work.spent())

@@ -202,7 +202,7 @@ class Original:
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
         self._text, self._gaps, self._language = text, gaps, language
-        self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
+        self._lines = list(dict.fromkeys(lines_of(text, *gap) for gap in gaps))
 
     @cached_property
     def _parsed(self) -> tuple[Tree | None, int]:
@@ -274,8 +274,8 @@ class Original:
         return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
 
 
-def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The byte range of a range's lines, without the newline of the last."""
+def lines_of(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return the byte range of a range's lines, without the newline of the last."""
     stop = text.find(b"\n", end)
     return text.rfind(b"\n", 0, start) + 1, len(text) if stop < 0 else stop
 
@@ -283,5 +283,5 @@ def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
 def _with_neighbours(text: bytes, begin: int, stop: int) -> tuple[int, int]:
     """The byte range of some lines with the nearest lines above and below that are not blank."""
     for _ in range(NEAR_LINES):
-        begin, stop = _line(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
+        begin, stop = lines_of(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
     return begin, stop
