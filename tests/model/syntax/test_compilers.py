@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
 from lacuna_model.languages.python import compiled
-from lacuna_model.syntax.document import Strict, next_code_line, python_compiles
+from lacuna_model.syntax.document import Document, Strict, python_compiles
 
 from .cases import Case, load
 from .drive import delivered, noisy, require
@@ -32,11 +32,9 @@ NEWER = [
 
 
 def error(before: str, fill: str, after: str) -> bool:
-    """Whether the compiler finds an error of a fill."""
-    start = len(before.encode())
-    compiler = Strict((before + after).encode(), [(start, start)], parsers("python"))
-    text = (before + fill + after).encode()
-    return bool(compiler.faults(text, [(start, next_code_line(text, start + len(fill.encode())))], soon=True))
+    """Whether a fill has an error."""
+    place = len(before.encode())
+    return bool(Document((before + after).encode(), [(place, place)], require("python")).check([fill.encode()]))
 
 
 def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
