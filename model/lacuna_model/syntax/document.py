@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import islice, product
 
 import yaml
 from tree_sitter import Node, Tree
@@ -40,6 +40,7 @@ EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds, a parser more than 100
 PARSED_NS = 400  # of work, for each byte
+MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 
@@ -215,7 +216,8 @@ class Strict:
         edits = [[(*gap, fill.encode()) for gap in self._gaps] for fill in self._own.neutral]
         for line in self._own.lines:
             edits.append([(*one, indentation(self._text[slice(*one)], b" \t") + line.encode()) for one in lines])
-        texts = [self._text, *(splice(self._text, one) for one in edits)]
+        most = MOST_COMPILED // max(len(self._text), 1) + 1 if self._own.lines else None
+        texts = islice(dict.fromkeys([self._text, *(splice(self._text, one) for one in edits)]), most)
         tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
         found = next(tried, None)
         work.spend(since - work.spent())
