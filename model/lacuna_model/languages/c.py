@@ -3,8 +3,8 @@
 from tree_sitter import Node
 
 from lacuna_model.languages.javascript import DO
-from lacuna_model.languages.language import CLASH, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
-from lacuna_model.languages.predicates import Predicate, inside, macro, never, text_matches
+from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds, texts
+from lacuna_model.languages.predicates import ONE_LINE, Predicate, inside, macro, never, text_matches
 
 _NUMBERS = (rb"(?<!\w)\d\w*(?:'\w+)+",)  # with separators
 _C_STATEMENTS = kinds(
@@ -89,13 +89,12 @@ _C_ROLES = {
     "enumerator": Role(),
     "labeled_statement": Role("label", "label", until="function_definition"),
     "case_statement": Role("value", "case"),
-    **dict.fromkeys(
-        kinds("struct_specifier union_specifier enum_specifier class_specifier"), Role(space="type", weight=_defined)
-    ),
+    "struct_specifier union_specifier enum_specifier class_specifier": Role(space="type", weight=_defined),
 }
-_C_THROUGH = dict.fromkeys(
-    kinds("init_declarator pointer_declarator array_declarator function_declarator"), "declarator"
-) | {"parenthesized_declarator": "*"}
+_C_THROUGH = {
+    "init_declarator pointer_declarator array_declarator function_declarator": "declarator",
+    "parenthesized_declarator": "*",
+}
 _C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
 _C_BODIES = kinds("compound_statement")
 
@@ -158,7 +157,7 @@ CPP = Language(
         _C_NAMES,
         _CPP_ROLES,
         _CPP_SCOPES,
-        _C_THROUGH | {"reference_declarator": "*", "structured_binding_declarator": "*"},
+        _C_THROUGH | {"reference_declarator structured_binding_declarator": "*"},
         _C_BODIES,
         _CPP_OWN | kinds("function_definition for_statement if_statement while_statement"),
     ),

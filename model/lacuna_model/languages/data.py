@@ -10,15 +10,12 @@ import yaml
 from tree_sitter import Node
 
 from lacuna_model.languages.language import KEY, Declarations, Language, Lexicon, Role, Rules, StrictParsers, kinds
-from lacuna_model.languages.predicates import COMMENTS
+from lacuna_model.languages.predicates import COMMENTS, before_comments
 
 
 def _first_value(node: Node) -> bool:
     """Whether a node is the only value of a text; comments may be around it."""
-    before = node.prev_named_sibling
-    while before is not None and before.type in COMMENTS:
-        before = before.prev_named_sibling
-    return node.type in COMMENTS or before is None
+    return node.type in COMMENTS or before_comments(node) is None
 
 
 # A string of JSON, or a comment as some of its readers accept it.
@@ -118,16 +115,12 @@ class _Unmerged(_LOADER):  # type: ignore[misc]
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for value in (value for key, value in node.value if key.tag == _MERGE):
-            if not _can_be_merged(value):
+            merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            if not all(isinstance(one, yaml.MappingNode) for one in merged):
                 raise yaml.constructor.ConstructorError(None, None, "not a mapping to merge", value.start_mark)
             self.construct_object(value, deep=True)
         node.value = [(key, value) for key, value in node.value if key.tag != _MERGE]
         super().flatten_mapping(node)
-
-
-def _can_be_merged(value: yaml.Node) -> bool:
-    merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-    return all(isinstance(one, yaml.MappingNode) for one in merged)
 
 
 def _without_value(loader: Any, suffix: str, node: yaml.Node) -> None:

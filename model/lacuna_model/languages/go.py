@@ -2,18 +2,7 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import (
-    CLASH,
-    KEY,
-    MEMBER,
-    Declarations,
-    Language,
-    Lexicon,
-    Role,
-    Rules,
-    kinds,
-    texts,
-)
+from lacuna_model.languages.language import CLASH, KEY, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 from lacuna_model.languages.predicates import Predicate, inside, jump, one_of
 
 _GO_LOOPS = kinds("for_statement")
@@ -71,13 +60,11 @@ def _go_function(function: Node, name: Node) -> int:
 
 
 _GO_ROLES = {
-    **dict.fromkeys(
-        kinds("var_spec const_spec parameter_declaration variadic_parameter_declaration type_spec type_alias"), Role()
-    ),
+    "var_spec const_spec parameter_declaration variadic_parameter_declaration type_spec type_alias": Role(),
     "short_var_declaration": Role("left", renews=_renews),
     "function_declaration": Role(weight=_go_function),
     "method_declaration": Role(space="method", signature="receiver"),
-    "field_declaration": MEMBER,
+    "field_declaration": Role(space="member"),
     "keyed_element": KEY,
     "expression_case": Role("value", "case"),
 }

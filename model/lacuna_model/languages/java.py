@@ -2,20 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import (
-    CLASH,
-    LOOPS,
-    ONE_LINE,
-    TYPE,
-    Declarations,
-    Language,
-    Lexicon,
-    Role,
-    Rules,
-    kinds,
-    texts,
-)
-from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
+from lacuna_model.languages.language import CLASH, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
+from lacuna_model.languages.predicates import LOOPS, ONE_LINE, Predicate, jump, never, one_of, text_matches
 
 _JAVA_LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),
@@ -71,15 +59,13 @@ _JAVA_WALLS = kinds(
     "interface_body enum_body enum_body_declarations record_declaration annotation_type_body program"
 )
 _JAVA_ROLES = {
-    **dict.fromkeys(
-        kinds("variable_declarator formal_parameter catch_formal_parameter resource enum_constant"), Role()
-    ),
+    "variable_declarator formal_parameter catch_formal_parameter resource enum_constant": Role(),
     "enhanced_for_statement": Role(within=True),
     "lambda_expression": Role("parameters", within=True),
     "inferred_parameters": Role("*"),
     "switch_label": Role("*", "case"),
-    **dict.fromkeys(kinds("method_declaration constructor_declaration"), Role(space="method", signature="parameters")),
-    **dict.fromkeys(kinds("class_declaration interface_declaration enum_declaration record_declaration"), TYPE),
+    "method_declaration constructor_declaration": Role(space="method", signature="parameters"),
+    "class_declaration interface_declaration enum_declaration record_declaration": TYPE,
 }
 _JAVA_SCOPES = _JAVA_WALLS | kinds(
     "block constructor_body for_statement enhanced_for_statement lambda_expression switch_block catch_clause "
@@ -105,10 +91,7 @@ JAVA = Language(
 
 
 def _unless_partial(holder: Node, _child: Node) -> int:
-    """The weight of a type or method: 0 for one that is ``partial`` and may have several parts.
-
-    A static constructor never clashes.
-    """
+    """0 for a type or method that is ``partial`` and may have several parts. A static constructor never clashes."""
     words = {one.text for one in holder.children}
     if holder.type == "constructor_declaration" and b"static" in words:
         return -CLASH
@@ -124,18 +107,14 @@ _CSHARP_WALLS = kinds(
 )
 _CSHARP_SIGNATURE = "explicit_interface_specifier parameters type_parameters type_parameter_list"
 _CSHARP_ROLES = {
-    **dict.fromkeys(
-        kinds("variable_declarator parameter catch_declaration declaration_expression enum_member_declaration"), Role()
-    ),
+    "variable_declarator parameter catch_declaration declaration_expression enum_member_declaration": Role(),
     "property_declaration": Role(signature="explicit_interface_specifier"),
     "foreach_statement": Role("left", within=True),
-    **dict.fromkeys(
-        kinds("method_declaration constructor_declaration"),
-        Role(space="method", signature=_CSHARP_SIGNATURE, weight=_unless_partial),
+    "method_declaration constructor_declaration": Role(
+        space="method", signature=_CSHARP_SIGNATURE, weight=_unless_partial
     ),
-    **dict.fromkeys(
-        kinds("class_declaration struct_declaration interface_declaration record_declaration enum_declaration"),
-        Role(space="type", weight=_unless_partial, signature="type_parameter_list"),
+    "class_declaration struct_declaration interface_declaration record_declaration enum_declaration": Role(
+        space="type", weight=_unless_partial, signature="type_parameter_list"
     ),
 }
 _CSHARP_SCOPES = _CSHARP_WALLS | kinds(

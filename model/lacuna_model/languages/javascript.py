@@ -4,19 +4,8 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import (
-    CLASH,
-    LOOPS,
-    ONE_LINE,
-    Declarations,
-    Language,
-    Lexicon,
-    Role,
-    Rules,
-    kinds,
-    texts,
-)
-from lacuna_model.languages.predicates import Predicate, awaited, inside, jump, matched, never
+from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds, texts
+from lacuna_model.languages.predicates import LOOPS, ONE_LINE, Predicate, awaited, inside, jump, matched, never
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<==>)|(?<==> )|(?<=return ))"
@@ -30,8 +19,11 @@ _SCRIPT_LEXICON = Lexicon(
     tails=(DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
 )
 _SCRIPT_LOOPS = LOOPS | {"for_in_statement"}
-_OWN_THIS = kinds("function_declaration function_expression generator_function generator_function_declaration")
-_SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
+_FUNCTIONS = kinds(
+    "function_declaration function_expression generator_function generator_function_declaration arrow_function "
+    "method_definition"
+)
+_SCRIPT_FUNCTIONS = _FUNCTIONS | {"class_static_block"}
 _SCRIPT_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
@@ -78,26 +70,25 @@ def _constructor(method: Node, name: Node) -> int:
     return CLASH if name.text == b"constructor" and method.child_by_field_name("body") is not None else 0
 
 
-_HEADS = kinds(
-    "function_declaration function_expression generator_function generator_function_declaration arrow_function "
-    "method_definition function_signature method_signature abstract_method_signature function_type call_signature "
-    "construct_signature constructor_type"
+_HEADS = _FUNCTIONS | kinds(
+    "function_signature method_signature abstract_method_signature function_type call_signature construct_signature "
+    "constructor_type"
 )
 _SCRIPT_ROLES = {
     "variable_declarator": Role(weight=_lexical),
-    **dict.fromkeys(kinds("class_declaration abstract_class_declaration"), Role()),
-    **dict.fromkeys(kinds("function_declaration generator_function_declaration"), Role(weight=0)),
+    "class_declaration abstract_class_declaration": Role(),
+    "function_declaration generator_function_declaration": Role(weight=0),
     "formal_parameters": Role("*", weight=1),
-    **dict.fromkeys(kinds("required_parameter optional_parameter"), Role("pattern", weight=1)),
-    **dict.fromkeys(kinds("arrow_function catch_clause"), Role("parameter", weight=1, within=True)),
+    "required_parameter optional_parameter": Role("pattern", weight=1),
+    "arrow_function catch_clause": Role("parameter", weight=1, within=True),
     "import_specifier": Role("alias name"),
-    **dict.fromkeys(kinds("import_clause namespace_import"), Role("")),
+    "import_clause namespace_import": Role(""),
     "method_definition": Role(space="member", weight=_constructor),
     "jsx_attribute": Role("", "attribute"),
 }
 _SCRIPT_THROUGH = {
-    **dict.fromkeys(kinds("object_pattern array_pattern rest_pattern"), "*"),
-    **dict.fromkeys(kinds("assignment_pattern object_assignment_pattern"), "left"),
+    "object_pattern array_pattern rest_pattern": "*",
+    "assignment_pattern object_assignment_pattern": "left",
     "pair_pattern": "value",
 }
 _SCRIPT_SCOPES = _HEADS | kinds(

@@ -12,10 +12,7 @@ _SCOPES = kinds(
     "source_file class_body enum_class_body function_declaration lambda_literal anonymous_function block "
     "class_parameters for_statement catch_block when_entry function_type secondary_constructor"
 )
-_ROLES = {
-    **dict.fromkeys(kinds("class_parameter parameter enum_entry"), Role("")),
-    **dict.fromkeys(kinds("class_declaration object_declaration"), TYPE),
-}
+_ROLES = {"class_parameter parameter enum_entry": Role(""), "class_declaration object_declaration": TYPE}
 
 KOTLIN = Language(
     "kotlin",

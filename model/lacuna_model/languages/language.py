@@ -11,7 +11,7 @@ import tree_sitter
 from tree_sitter import Node
 
 from lacuna_model.languages.parsing import Parser
-from lacuna_model.languages.predicates import Predicate, text_matches
+from lacuna_model.languages.predicates import Predicate
 
 CLASH = 2
 Weight = Callable[[Node, Node], int]  # of a declaring node and its child that contains the name
@@ -40,9 +40,10 @@ class Declarations:
     """One language's declarations.
 
     ``names`` are the kinds of nodes that are names, ``roles`` the nodes that declare them, ``through`` the nodes that
-    may lie between (with the field that leads to the name), ``scopes`` the nodes where declarations end. A scope of
-    ``bodies`` is that of the ``owners`` around it. With ``walls``, names of inner scopes clash with those of outer
-    scopes up to there; if they are ``ordered``, only with earlier ones. Names of ``members`` may be used again within.
+    may lie between (with the field that leads to the name), ``scopes`` the nodes where declarations end: kinds with
+    blanks between, in a key too. A scope of ``bodies`` is that of the ``owners`` around it. With ``walls``, names of
+    inner scopes clash with those of outer scopes up to there; if they are ``ordered``, only with earlier ones. Names of
+    ``members`` may be used again within.
     """
 
     names: str
@@ -58,7 +59,6 @@ class Declarations:
 
 TYPE = Role(space="type")
 KEY = Role("key", "key")
-MEMBER = Role(space="member")
 
 
 def kinds(names: str) -> frozenset[str]:
@@ -95,11 +95,6 @@ class Rules:
         """A pattern that finds a reserved word."""
         words = b"|".join(self.reserved.encode().split())
         return re.compile(rb"\b(?:%b)\b" % words if words else rb"(?!)")
-
-
-LOOPS = kinds("for_statement while_statement do_statement")
-# Allows no line end between a string's quotes, where the grammars read it as a blank.
-ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")
 
 
 StrictParser = Callable[[str], object]
@@ -149,15 +144,19 @@ class Lexicon:
 
 @dataclass(frozen=True)
 class StrictParsers:
-    """The ``parsers`` of a language, the strictest first, each of which raises ValueError or yaml.YAMLError.
+    """The ``parsers`` of a language, the strictest first: each raises SyntaxError, ValueError or yaml.YAMLError.
 
-    ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
-    larger ones at the end.
+    ``neutral`` are texts that may fill a gap of a sound text, ``lines`` those that may stand for its lines. Texts up to
+    ``soon`` bytes are parsed at every check, larger ones at the end. ``newer`` finds syntax that the parsers may be too
+    old for; without it they may be too strict: no fill is blamed in a document that they refuse, nor is that document
+    as it is.
     """
 
     parsers: tuple[StrictParser, ...]
     neutral: tuple[str, ...]
     soon: int
+    newer: re.Pattern[bytes] | None = None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

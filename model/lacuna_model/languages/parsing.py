@@ -127,10 +127,7 @@ class Parser:
 
     def _parsed(self, text: bytes, old: Tree | None, progress: _Progress) -> tuple[Tree | None, int]:
         """The tree, None if the ``progress`` stopped it, and how many bytes were read."""
-        size = 0
-
-        chunks: list[bytes] = []
-        view = memoryview(text)
+        size, chunks, view = 0, list[bytes](), memoryview(text)
 
         def read(offset: int, _point: Point) -> bytes:
             nonlocal size

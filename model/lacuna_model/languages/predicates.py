@@ -10,6 +10,7 @@ from lacuna_model.core import work
 Predicate = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
+LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 MODULE_PARTS = frozenset({"import_statement", "export_statement"})
 
 
@@ -20,6 +21,14 @@ def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
         yield around
         work.check()  # a parent is looked for from the root
         around = around.parent
+
+
+def before_comments(node: Node) -> Node | None:
+    """The last named sibling before a node that is no comment."""
+    before = node.prev_named_sibling
+    while before is not None and before.type in COMMENTS:
+        before = before.prev_named_sibling
+    return before
 
 
 def never(_node: Node) -> bool:
@@ -36,6 +45,10 @@ def one_of(kinds: str) -> Predicate:
 def text_matches(pattern: bytes) -> Predicate:
     """Allow only nodes whose whole text matches."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
+
+
+# Allows no line end between a string's quotes, where the grammars read it as a blank.
+ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")
 
 
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Predicate:
@@ -55,15 +68,12 @@ def jump(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
         operand = node.named_children[0] if node.named_child_count else None
         if operand is None or operand.type in COMMENTS:
             return around(node)
-        is_label = operand.type == "label" or node.type.endswith("_statement")
-        return not is_label or _labelled(node, operand, walls)
+        if operand.type != "label" and not node.type.endswith("_statement"):
+            return True
+        # a statement's label is its first child
+        return any(one.child_count and one.children[0].text == operand.text for one in _around(node, walls))
 
     return predicates
-
-
-def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
-    """Whether a statement around a jump has its label, which is that statement's first child."""
-    return any(one.child_count and one.children[0].text == label.text for one in _around(node, walls))
 
 
 def awaited(node: Node) -> bool:

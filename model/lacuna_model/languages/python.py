@@ -1,6 +1,31 @@
-"""Python."""
+"""Python, which CPython's compiler reads in the end."""
 
-from lacuna_model.languages.language import Language, Lexicon
+import re
+import sys
+import threading
+import warnings
+
+from lacuna_model.languages.language import Language, Lexicon, StrictParsers
+
+# CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
+# a change of the filter of warnings holds for all threads.
+_ONE_AT_A_TIME = threading.Lock()
+_NEUTRAL = ("", "x", "pass", "x: pass", "x:", ":", " x", " x:", "x)", "x):", "x]", "x}", '"')
+_LINES = ("pass", "if x:", "try:", "except:", "except: pass", "finally: pass", "else:", "case _:", "x,")
+# An interpreter from 3.14 on reads all that follows.
+_NEWER = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+    if sys.version_info < (3, 14)
+    else rb"(?!)"
+)
+
+
+def compiled(text: str) -> None:
+    """Compile a text without warnings; raises what :func:`compile` raises."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, "<fill>", "exec", dont_inherit=True)
+
 
 _PYTHON_HEADERS = frozenset(b"if elif else for while def class with try except finally async match case".split())
 
@@ -21,5 +46,6 @@ PYTHON = Language(
         terminator=b"",
         headers=_PYTHON_HEADERS,
     ),
+    strict=StrictParsers((compiled,), _NEUTRAL, 200_000, _NEWER, _LINES),
     definitions=("python",),
 )

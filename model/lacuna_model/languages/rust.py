@@ -3,7 +3,7 @@
 from tree_sitter import Node
 
 from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds, texts
-from lacuna_model.languages.predicates import Predicate, jump, never, one_of
+from lacuna_model.languages.predicates import Predicate, before_comments, jump, never, one_of
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _RUST_PLACES = """
@@ -31,19 +31,15 @@ _RUST_QUOTING = kinds("token_tree token_tree_pattern token_repetition token_repe
 
 def _weight(item: Node, _child: Node) -> int:
     """The weight of an item, which never clashes after an attribute: that may choose between two items."""
-    before = item.prev_named_sibling
-    while before is not None and before.type in ("line_comment", "block_comment"):
-        before = before.prev_named_sibling
+    before = before_comments(item)
     attributes = [before, *item.children]
     return -CLASH if any(one is not None and one.type == "attribute_item" for one in attributes) else CLASH
 
 
 _RUST_ROLES = {
-    **dict.fromkeys(kinds("function_item const_item static_item"), Role(weight=_weight)),
-    **dict.fromkeys(
-        kinds("struct_item enum_item union_item trait_item type_item mod_item"), Role(space="type", weight=_weight)
-    ),
-    **dict.fromkeys(kinds("field_declaration enum_variant"), Role(space="member", weight=_weight)),
+    "function_item const_item static_item": Role(weight=_weight),
+    "struct_item enum_item union_item trait_item type_item mod_item": Role(space="type", weight=_weight),
+    "field_declaration enum_variant": Role(space="member", weight=_weight),
     "field_initializer": Role("field", "key", weight=_weight),
     "shorthand_field_initializer": Role("", "key"),
     "parameter": Role("pattern", "parameter", weight=_weight),

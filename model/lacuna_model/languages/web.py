@@ -2,7 +2,7 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.language import MEMBER, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
+from lacuna_model.languages.language import TYPE, Declarations, Language, Lexicon, Role, Rules, kinds, texts
 from lacuna_model.languages.predicates import Predicate, never
 
 _HTML_PLACES = """
@@ -55,10 +55,10 @@ CSS = Language(
 _PHP_ROLES = {
     "function_definition": Role(space="function"),
     "method_declaration": Role(space="method"),
-    "property_element": MEMBER,
+    "property_element": Role(space="member"),
     "const_element": Role("", "constant"),
-    **dict.fromkeys(kinds("simple_parameter variadic_parameter"), Role()),
-    **dict.fromkeys(kinds("class_declaration interface_declaration trait_declaration enum_declaration"), TYPE),
+    "simple_parameter variadic_parameter": Role(),
+    "class_declaration interface_declaration trait_declaration enum_declaration": TYPE,
 }
 _PHP_SCOPES = kinds(
     "program compound_statement declaration_list enum_declaration_list function_definition method_declaration "

@@ -44,10 +44,8 @@ LUA = Language(
 
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
 _RUBY_ROLES = {
-    **dict.fromkeys(kinds("method_parameters block_parameters lambda_parameters"), Role("*")),
-    **dict.fromkeys(
-        kinds("optional_parameter keyword_parameter splat_parameter hash_splat_parameter block_parameter"), Role()
-    ),
+    "method_parameters block_parameters lambda_parameters": Role("*"),
+    "optional_parameter keyword_parameter splat_parameter hash_splat_parameter block_parameter": Role(),
 }
 _RUBY_SCOPES = kinds("program method singleton_method block do_block lambda")
 

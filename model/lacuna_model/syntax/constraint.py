@@ -229,7 +229,7 @@ class SyntaxConstraint(Constraint):
         Beside open gaps it stays as it is: what these will hold may be what it lacks.
         """
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
-        if (changed := self._cut(own, run, wanted, anywhere=False)) is not None:
+        if (changed := self._end_with(own, run, own.cut(wanted, anywhere=False))) is not None:
             return changed
         as_it_is = self._are_others_open(own) and own.takes(wanted) and wanted.strip()
         if as_it_is and (changed := self._end_with(own, run, wanted)) is not None:
@@ -240,7 +240,7 @@ class SyntaxConstraint(Constraint):
 
     def _last_resort(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """What is done with a text where the fill has gone back too often."""
-        return self._cut(own, run, text, anywhere=True) or self._begun_anew(own, run, text)
+        return self._end_with(own, run, own.cut(text, anywhere=True)) or self._begun_anew(own, run, text)
 
     def _begun_anew(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
         """Write, once, the first words of a proof behind the line that lacks least to be a fill.
@@ -308,15 +308,11 @@ class SyntaxConstraint(Constraint):
         times = MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN
         return self._back_to(own, len(run) - 1, run, times) or self._last_resort(own, run, own.text(run))
 
-    def _cut(self, own: ProvedGap, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
-        """End a fill with the longest beginning of a part of it that may be one; None where there is none."""
-        text = own.cut(kept, anywhere=anywhere)
-        return self._end_with(own, run, text) if text is not None else None
-
-    def _end_with(self, own: ProvedGap, run: Tokens, text: bytes) -> Taken | None:
-        """End a fill with a text; None where its tokens do not fit."""
-        if (changed := self._write(own, run, text, ends=True)) is not None:
-            self._take_text(own, text)
+    def _end_with(self, own: ProvedGap, run: Tokens, text: bytes | None) -> Taken | None:
+        """End a fill with a text; None without one, or where its tokens do not fit."""
+        if text is None or (changed := self._write(own, run, text, ends=True)) is None:
+            return None
+        self._take_text(own, text)
         return changed
 
     def _write(self, own: ProvedGap, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:

@@ -1,15 +1,25 @@
-"""A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
+"""A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse.
 
+What reads a file in the end, CPython's compiler or a strict parser of data, rejects more than a grammar does: a
+``return`` outside of a function, a table twice in TOML, two documents in JSON. A document that it refuses with any
+neutral text in its gaps is left to the grammar: it may be in a laxer dialect, or newer than this interpreter. In one of
+Python in which nothing looks newer, an error at a fill is the fill's.
+"""
+
+import json
 import math
-from collections.abc import Sequence
-from functools import cached_property
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice, product
 
-from tree_sitter import Tree
+import yaml
+from tree_sitter import Node, Tree
 
-from lacuna_model.core.work import Clock
-from lacuna_model.languages.language import Language
+from lacuna_model.core import work
+from lacuna_model.languages.language import Language, StrictParser, StrictParsers
 from lacuna_model.languages.parsing import UnparsableError, edited
-from lacuna_model.syntax.compilers import Compiler, Strict, next_code_line
+from lacuna_model.languages.python import compiled
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
@@ -18,15 +28,21 @@ from lacuna_model.syntax.faults import (
     all_faults,
     carried_over,
     indentation_faults,
+    lines_of,
     tree_faults,
 )
-from lacuna_model.syntax.placement import KeptString, kept_strings, placement_in, torn
-from lacuna_model.text.lines import splice
+from lacuna_model.syntax.placement import placement_in, strings_around, torn
+from lacuna_model.text.lines import indentation, splice
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
+LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds, a parser more than 100
+PARSED_NS = 400  # of work, for each byte
+MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
+_PLACE = re.compile(r"at line (\d+), column (\d+)")
+CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 
 Spans = Sequence[tuple[int, int]]
 
@@ -39,24 +55,13 @@ class Document:
     """
 
     def __init__(
-        self,
-        text: bytes,
-        gaps: Spans,
-        language: Language,
-        clock: Clock | None = None,
-        *,
-        in_line: bool = False,
-        strict: bool = False,
+        self, text: bytes, gaps: Spans, language: Language, *, in_line: bool = False, strict: bool = False
     ) -> None:
-        self._text, self._gaps, self.language = text, tuple(gaps), language
-        self._clock, self._in_line = clock or Clock(), in_line
+        self._text, self._gaps, self.language, self._in_line = text, tuple(gaps), language, in_line
         self._parser = language.parser()
-        bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
-        self._pieces = [text[begin:end] for begin, end in zip(bounds[::2], bounds[1::2], strict=True)]
         self.strict = strict
         self._placement = placement_in(language)
         self._parsers = Strict(text, gaps, language.strict) if language.strict is not None else None
-        self._compiler = Compiler(text, gaps) if language.name == "python" else None
         self.original = Original(text, gaps, language)
         self._base = tuple(text[start:end] for start, end in gaps)  # the last valid fills, and their tree
         self._base_tree: Tree | None = None
@@ -67,11 +72,10 @@ class Document:
 
     def spans(self, fills: Sequence[bytes]) -> list[tuple[int, int]]:
         """The byte range of each fill in the assembled document."""
-        spans, offset = [], 0
-        for piece, fill in zip(self._pieces, fills, strict=False):
-            offset += len(piece)
-            spans.append((offset, offset + len(fill)))
-            offset += len(fill)
+        spans, shift = [], 0
+        for (start, end), fill in zip(self._gaps, fills, strict=True):
+            spans.append((start + shift, start + shift + len(fill)))
+            shift += len(fill) - (end - start)
         return spans
 
     def check(self, fills: Sequence[bytes]) -> frozenset[Fault]:
@@ -109,11 +113,9 @@ class Document:
 
     def _edited(self, fills: Sequence[bytes]) -> Tree:
         """The base tree, edited as if the fills were in its gaps."""
-        tree, above = self._base_tree or self.original.unfilled.tree, b""
-        for piece, old, new in zip(self._pieces, self._base, fills, strict=False):
-            above += piece
-            tree = edited(tree, above, old, new) if old != new else tree
-            above += new
+        tree, text = self._base_tree or self.original.unfilled.tree, self.assemble(fills)
+        for (start, _), old, new in zip(self.spans(fills), self._base, fills, strict=True):
+            tree = edited(tree, text[:start], old, new) if old != new else tree
         return tree
 
     def _faults(self, tree: Tree | None, text: bytes, fills: Sequence[bytes], *, soon: bool) -> frozenset[Fault]:
@@ -133,11 +135,10 @@ class Document:
             if tree.root_node.has_error:  # what errors are nearby is misplaced
                 places, beside = spans, spans
             faults = self._placement.faults(filled, self.original, places, beside)
-        faults = faults or frozenset(torn(filled, self._kept))
+        if not faults and self._in_line:
+            faults = frozenset(torn(filled, self.original.unfilled, self._strings))
         if not faults and self._parsers is not None:
-            faults = self._parsers.faults(text, soon=soon)
-        if not faults and self._compiler is not None:
-            faults = self._compiler.faults(text, spans)
+            faults = self._parsers.faults(text, beside, soon=soon)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
@@ -153,11 +154,101 @@ class Document:
         )
 
     @cached_property
-    def _kept(self) -> Sequence[KeptString | None]:
-        """The strings that one-line fills have to stay in."""
-        return kept_strings(self.original.unfilled) if self._in_line else [None] * len(self._gaps)
+    def _strings(self) -> Sequence[Node | None]:
+        return strings_around(self.original.unfilled)
+
+
+def next_code_line(text: bytes, position: int) -> int:
+    """The end of the first line after the position's own that is neither blank nor a comment."""
+    found = CODE_LINE.search(text, position)
+    return len(text) if found is None else found.end()
 
 
 def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
     return not all_faults(language.parser().parse(text), text, language)
+
+
+def python_compiles(text: bytes) -> bool:
+    """Whether CPython compiles a text; one that is too large or too deep to compile counts as valid."""
+    return len(text) > LARGEST or _refusal(compiled, text) is None
+
+
+COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}
+
+
+class Strict:
+    """Asks the strict parsers of a language for the errors of a document with gaps (byte ranges of its text)."""
+
+    def __init__(self, text: bytes, gaps: Spans, own: StrictParsers) -> None:
+        self._text, self._gaps = text, gaps
+        self._own, self._parsers = own, own.parsers
+        self._taken: StrictParser | None = None
+        self._refused = lru_cache(maxsize=4)(_refusal)  # a fill is checked again at the end
+
+    def faults(self, text: bytes, beside: Spans, *, soon: bool) -> frozenset[Fault]:
+        """Return the parser's error in the filled document, whose fills are in the lines of the ranges ``beside``.
+
+        None with ``soon`` in one above the language's size limit for that.
+        """
+        newer = self._own.newer
+        if len(text) > (self._own.soon if soon else LARGEST) or (newer is None and text == self._text):
+            return frozenset()
+        place = self._refused(self._parsers[0], text)
+        if place is None:
+            self._taken = self._parsers[0]
+            return frozenset()
+        parser = self._taken or self._strictest
+        if parser is not None and parser is not self._parsers[0]:
+            place = self._refused(parser, text)
+        elif parser is None:
+            near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
+            place = place if near and newer is not None and not newer.search(self._text) else None
+        return frozenset({Fault("SYNTAX", place, place)}) if place is not None else frozenset()
+
+    @cached_property
+    def _strictest(self) -> StrictParser | None:
+        """The strictest parser that accepts the document with neutral text in its gaps; None without one.
+
+        Asked once, so the proof that asks first does not pay for it.
+        """
+        since, lines = work.spent(), dict.fromkeys(lines_of(self._text, *gap) for gap in self._gaps)
+        edits = [[(*gap, fill.encode()) for gap in self._gaps] for fill in self._own.neutral]
+        for line in self._own.lines:
+            edits.append([(*one, indentation(self._text[slice(*one)], b" \t") + line.encode()) for one in lines])
+        most = MOST_COMPILED // max(len(self._text), 1) + 1 if self._own.lines else None
+        texts = islice(dict.fromkeys([self._text, *(splice(self._text, one) for one in edits)]), most)
+        tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
+        found = next(tried, None)
+        work.spend(since - work.spent())
+        return found
+
+
+def _refusal(parser: StrictParser, text: bytes) -> int | None:
+    """The offset of a parser's error; None if it accepts the text, or cannot decide."""
+    work.spend(len(text) * PARSED_NS)
+    work.check()
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return error.start
+    try:
+        parser(decoded)
+    except (RecursionError, MemoryError):  # nesting beyond the parser's own limits
+        return None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        return len(text) - len(decoded[mark.index :].encode()) if mark is not None else len(text)
+    except json.JSONDecodeError as error:
+        return len(text) - len(decoded[error.pos :].encode())
+    except SyntaxError as error:
+        return _offset(text, error.lineno or 1, 1)
+    except (ValueError, yaml.YAMLError) as error:
+        named = _PLACE.search(str(error))
+        return _offset(text, int(named[1]), int(named[2])) if named is not None else len(text)
+    return None
+
+
+def _offset(text: bytes, line: int, column: int) -> int:
+    above = text.split(b"\n")[: line - 1]
+    return min(sum(len(one) + 1 for one in above) + column - 1, len(text))

@@ -29,8 +29,8 @@ _STATEMENT = re.compile(
     rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<=>|.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
 )
 _CONDITIONAL = rb"|(?<![^\n])[ \t]*#[ \t]*(?:if|endif)"
-# In these, what the first line says holds for all others.
-_BEGUN = frozenset({"html", "php"})
+# In these, what the first line says holds for all others, or a strict parser reads the whole.
+_WHOLE = frozenset({"html", "php", "json", "toml", "yaml"})
 _REMEMBERED = 4096
 # The seconds between two pauses of a scan.
 PAUSE_S = 0.02
@@ -87,7 +87,7 @@ def scanning(
 
 
 def _is_checked_whole(text: bytes, language: Language) -> bool:
-    return len(text) <= LARGE or language.strict is not None or language.name in _BEGUN
+    return len(text) <= LARGE or language.name in _WHOLE
 
 
 def _parts(text: bytes, regions: Sequence[Region], lexicon: Lexicon) -> Iterator[Iterator[tuple[int, Piece]]]:

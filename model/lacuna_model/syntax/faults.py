@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import count, product
+from itertools import product
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
@@ -49,30 +49,16 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
     A missing token may have no node, for example the newline of an ``#include``. Then a node has an error but none of
     its children does, and the fault is at the node's end.
     """
-    if not tree.root_node.has_error:
-        return frozenset()
-    found: list[Fault] = []
-    before: list[int] = []  # how many were found before each node on the current path
-    cursor = tree.walk()
-    descend = True
-    for _ in work.checked(count()):
-        node = cursor.node
-        assert node is not None
-        if descend:
-            before.append(len(found))
-            if node.is_missing or node.is_error:
-                kind = f"MISSING {node.type}" if node.is_missing else "ERROR"
-                found.append(Fault(kind, node.start_byte, node.end_byte))
-            if node.has_error and cursor.goto_first_child():
-                continue
-        if before.pop() == len(found) and node.has_error:
-            found.append(Fault("ERROR", node.end_byte, node.end_byte))
-        if cursor.goto_next_sibling():
-            descend = True
-        elif cursor.goto_parent():
-            descend = False
-        else:
-            break
+    found, waiting = set[Fault](), [tree.root_node] if tree.root_node.has_error else []
+    while waiting:
+        work.check()
+        node = waiting.pop()
+        broken = [child for child in node.children if child.has_error or child.is_error]
+        if node.is_missing or node.is_error:
+            found.add(Fault(f"MISSING {node.type}" if node.is_missing else "ERROR", node.start_byte, node.end_byte))
+        elif not broken:
+            found.add(Fault("ERROR", node.end_byte, node.end_byte))
+        waiting += broken
     return frozenset(found)
 
 
@@ -167,21 +153,16 @@ def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterato
         yield Fault("INDENT", block.start_byte, block.end_byte)
         return
     column = 0 if block.type == "module" else _column(block.start_byte, text)
-    if column is None:  # the block follows its header on the same line
-        yield from _inline_faults(children)
+    if column is None:  # the block follows its header on the same line, and holds simple statements only
+        for child in children:
+            if child.type.endswith("_statement") and any(one.type == "block" for one in child.children):
+                yield Fault("INDENT", child.start_byte, child.start_byte)
         return
     header = block.parent
     if header is not None and block.type == "block" and column <= _line_column(header.start_byte, text):
         yield Fault("INDENT", block.start_byte, block.start_byte)
     statements = (child for child in children if child.is_named and not child.is_extra and not child.is_error)
     yield from _misplaced(statements, column, text)
-
-
-def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
-    """A body on its header's line holds simple statements only."""
-    for child in children:
-        if child.type.endswith("_statement") and any(grandchild.type == "block" for grandchild in child.children):
-            yield Fault("INDENT", child.start_byte, child.start_byte)
 
 
 def _misplaced(nodes: Iterable[Node], column: int, text: bytes) -> Iterator[Fault]:
@@ -221,7 +202,7 @@ class Original:
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
         self._text, self._gaps, self._language = text, gaps, language
-        self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
+        self._lines = list(dict.fromkeys(lines_of(text, *gap) for gap in gaps))
 
     @cached_property
     def _parsed(self) -> tuple[Tree | None, int]:
@@ -293,8 +274,8 @@ class Original:
         return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
 
 
-def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The byte range of a range's lines, without the newline of the last."""
+def lines_of(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return the byte range of a range's lines, without the newline of the last."""
     stop = text.find(b"\n", end)
     return text.rfind(b"\n", 0, start) + 1, len(text) if stop < 0 else stop
 
@@ -302,5 +283,5 @@ def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
 def _with_neighbours(text: bytes, begin: int, stop: int) -> tuple[int, int]:
     """The byte range of some lines with the nearest lines above and below that are not blank."""
     for _ in range(NEAR_LINES):
-        begin, stop = _line(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
+        begin, stop = lines_of(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
     return begin, stop

@@ -107,11 +107,8 @@ class _Counts:
     def __init__(self, text: bytes, gap: Gap, language: Language) -> None:
         self._front, self._rear = text[: gap[0]], text[gap[1] :]
         self._language, self._parser = language, language.parser()
-
-    @cached_property
-    def _left(self) -> Scan:
         near = self._front[-NEAR:] if len(self._front) <= NEAR else self._front[-NEAR:].partition(b"\n")[2]
-        return replace(scan(near, self._language.lexicon), unclosed=False)
+        self._left = replace(scan(near, language.lexicon), unclosed=False)
 
     @cached_property
     def _base(self) -> Tree:
@@ -225,7 +222,7 @@ class Judge:
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
         if in_line and b"\n" not in text[gap[1] :]:
             text += b"\n"  # as an editor adds it: a directive of C needs it
-        self._document = Document(text, [gap], language, clock, in_line=in_line, strict=True)
+        self._document = Document(text, [gap], language, in_line=in_line, strict=True)
         sides = sides_of(text[: gap[0]], text[gap[1] :], language.lexicon)
         self._guesses, self._ends_inside = completions(sides), bool(sides.right.inside)
         self._closers = _closers(language.lexicon)

@@ -8,10 +8,10 @@ not, those of two functions do. Only the names that a fill declares are checked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tree_sitter import Node, Query, Tree
 
@@ -21,6 +21,7 @@ from lacuna_model.languages.parsing import captured
 from lacuna_model.syntax.faults import Fault, FilledTree, Original, Splice, carried_over, tree_faults, united
 
 Spans = Sequence[tuple[int, int]]
+Value = TypeVar("Value")
 MAX_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
 DECLARATION = ("declaration", "declaration_statement", "export_statement")
 UNNAMED = frozenset({b"_", b"<<"})  # a name that declares nothing, and YAML's merge key
@@ -54,6 +55,7 @@ class Repeated:
 
     def __init__(self, declarations: Declarations, language: Language) -> None:
         self._own = declarations
+        self._roles, self._through = _by_kind(declarations.roles), _by_kind(declarations.through)
         self._kinds = frozenset(declarations.names.split())
         self._query = Query(language.grammar(), f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
 
@@ -78,7 +80,9 @@ class Repeated:
 
     def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
         """The declarations of the same name whose scope is that of ``own``, or one that it clashes with."""
-        around = self._wall(own.scope) if self._own.walls else own.scope
+        around, walls = own.scope, self._own.walls
+        while walls and around.type not in walls and around.parent is not None:
+            around = around.parent
         for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
             if self._is_shared(own, other) or self._is_shared(other, own):
                 yield other
@@ -108,19 +112,14 @@ class Repeated:
                 return around.type not in self._own.members
         return False
 
-    def _wall(self, scope: Node) -> Node:
-        while scope.type not in self._own.walls and scope.parent is not None:
-            scope = scope.parent
-        return scope
-
     def _declared(self, name: Node, text: bytes) -> Declared | None:
         """The declaration of a name node; None if the node declares nothing."""
         child, holder = name, name.parent
-        while holder is not None and holder.type in self._own.through:
-            if not _leads(child, holder, self._own.through[holder.type]):
+        while holder is not None and holder.type in self._through:
+            if not _leads(child, holder, self._through[holder.type]):
                 return None
             child, holder = holder, holder.parent
-        role = self._own.roles.get(holder.type) if holder is not None else None
+        role = self._roles.get(holder.type) if holder is not None else None
         if role is None or holder is None or not _leads(child, holder, role.fields):
             return None
         scope = holder if role.within else self._scope(holder.parent)
@@ -142,6 +141,10 @@ class Repeated:
         if node is not None and node.type in self._own.bodies and node.parent is not None:
             return node.parent if node.parent.type in self._own.owners else node
         return node
+
+
+def _by_kind(table: Mapping[str, Value]) -> dict[str, Value]:
+    return {kind: value for names, value in table.items() for kind in names.split()}
 
 
 def _leads(child: Node, parent: Node, fields: str) -> bool:
@@ -182,8 +185,8 @@ SERIES = kinds(
 SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
 # Nodes that contain plain line ends, and the unnamed tokens that end a statement.
 PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
-LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
 STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
+LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
 
 
 class Placement:
@@ -215,7 +218,8 @@ class Placement:
             firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
             loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
             found = firm | loose
-        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original.unfilled)
+        line_ends = line_end_faults(own.tree, own.text, near) if self._rules.line_ends else frozenset[Fault]()
+        return found | line_ends | self._declared_anew(own, original.unfilled)
 
     def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
@@ -268,10 +272,6 @@ class Placement:
                 if node.parent is None or node.parent.type not in self._rules.quoting:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
-
-    def line_ends(self, tree: Tree, text: bytes, spans: Spans | None = None) -> frozenset[Fault]:
-        """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
-        return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
     def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
         """The names that fills declare a second time; names that were declared twice before may be so again."""
@@ -362,41 +362,32 @@ def _ends_statement(root: Node, line_end: re.Match[bytes]) -> bool:
     return token.is_named or token.type in LAST_TOKENS
 
 
-class KeptString(NamedTuple):
-    """The string around a gap: its kind, and how many bytes it begins before the gap and ends after it."""
-
-    kind: str
-    before: int
-    after: int
-
-
-def kept_strings(original: FilledTree) -> list[KeptString | None]:
-    """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
+def strings_around(original: FilledTree) -> list[Node | None]:
+    """The innermost string around each gap of a tree without errors; None for a gap in code, also within a string."""
     root = original.tree.root_node
-    return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
+    return [None if root.has_error else _string_around(root, *gap) for gap in original.spans]
 
 
-def torn(filled: FilledTree, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
-    """Yield a fault for each fill whose string now begins or ends elsewhere."""
-    for (start, end), string in zip(filled.spans, kept, strict=True):
-        if string is None:
-            continue
-        begin, stop = start - string.before, end + string.after
-        node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
-        while node is not None and node.parent is not None and node.type != string.kind:
-            work.check()
-            node = node.parent
-        if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
-            yield Fault("TORN", start, end)
-
-
-def _around(root: Node, start: int, end: int) -> KeptString | None:
+def _string_around(root: Node, start: int, end: int) -> Node | None:
     node = root.descendant_for_byte_range(start, end)
     while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
         work.check()
         if "interpolation" in node.type or "substitution" in node.type:
             return None
         node = node.parent
-    if node is None or node.parent is None or not node.start_byte < start <= end < node.end_byte:
-        return None
-    return KeptString(node.type, start - node.start_byte, node.end_byte - end)
+    is_around = node is not None and node.parent is not None and node.start_byte < start <= end < node.end_byte
+    return node if is_around else None
+
+
+def torn(filled: FilledTree, original: FilledTree, strings: Sequence[Node | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), (first, last), string in zip(filled.spans, original.spans, strings, strict=True):
+        if string is None:
+            continue
+        place = start - (first - string.start_byte), end + string.end_byte - last
+        node = filled.tree.root_node.descendant_for_byte_range(*place)
+        while node is not None and node.parent is not None and node.type != string.type:
+            work.check()
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.type, *place):
+            yield Fault("TORN", start, end)

@@ -16,7 +16,7 @@ from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Toke
 from lacuna_model.core.work import Allowance, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
-from lacuna_model.syntax.columns import CLAUSES
+from lacuna_model.syntax.completions import CLAUSES
 from lacuna_model.syntax.lr_stacks import Prefix, parse_table
 from lacuna_model.syntax.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
 from lacuna_model.syntax.sides import scan_left
@@ -163,27 +163,22 @@ class Reading:
         return prefix if any(self._is_read(prefix, begun, end) for end in self._ends(b"")) else None
 
     def _text(self, fill: bytes) -> bytes:
-        """What the grammar reads for a fill: all, or, where blocks are columns, the statement that it ends in."""
+        """What the grammar reads for a fill: all, or, where blocks are columns, the statement that it ends in.
+
+        That stands at the left edge, with a header before a clause that needs one.
+        """
         text = self._before + fill
         if not self._language.lexicon.columns:
             return text
-        return _statement(text, self._language, len(self._scan(fill).stack))
-
-
-def _statement(text: bytes, language: Language, depth: int) -> bytes:
-    """The statement that a text ends in, at the left edge, with a header before a clause that needs one.
-
-    ``depth`` is the number of brackets that are open at the end, all of them opened by the statement.
-    """
-    lines = _statement_lines(text[: -1 if text.endswith(b"\n") else None], language, depth)
-    statement = b"\n".join(lines) + b"\n" * text.endswith(b"\n")
-    word = WORD.match(statement.lstrip())
-    header = CLAUSES.get(word[0]) if word else None
-    return (header + b"\n pass\n" if header else b"") + statement.lstrip(b" \t")
+        lines = _statement_lines(text.removesuffix(b"\n"), self._language, len(self._scan(fill).stack))
+        statement = b"\n".join(lines) + b"\n" * text.endswith(b"\n")
+        word = WORD.match(statement.lstrip())
+        header = CLAUSES.get(word[0]) if word else None
+        return (header + b"\n pass\n" if header else b"") + statement.lstrip(b" \t")
 
 
 def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]:
-    """The lines of the statement that a text ends in, which has opened ``depth`` brackets."""
+    """The lines of the statement that a text ends in, which has opened all ``depth`` brackets that are open there."""
     lines = text.split(b"\n")
     first = 0
     for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):

@@ -1,4 +1,4 @@
-"""A lexical scan without a parse: open brackets, open strings and the head of the current line.
+"""A lexical scan without a parse: open brackets, strings and blocks that are columns, the head of the current line.
 
 It reads unfinished text, where a parser only reports errors. It guesses; the fills built on it are verified.
 """
@@ -14,6 +14,7 @@ from lacuna_model.languages.language import Lexicon
 from lacuna_model.text.lines import indentation
 
 FAR = 64_000  # bytes in which brackets are counted
+REACH = 4000  # bytes in which the lines of open blocks are looked for
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 UNKNOWN = -1
@@ -245,8 +246,8 @@ class _Walk:
             self._levels[-1] = at.column + is_label
         if closes:
             self._close(text, end)
-        elif kind == "word":
-            self._block_word(match)
+        elif kind == "word" and text in self._opening_words and (at.head == text or self._opens_anywhere(match)):
+            self._stack.append(Bracket(self._opening_words[text], at.column))
         elif kind == "left":
             self._stack.append(Bracket(self._pairs[text], at.column, words=(at.head, at.last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
@@ -268,12 +269,6 @@ class _Walk:
         if text == b")":  # the start of the statement is not seen
             at.column = UNKNOWN
 
-    def _block_word(self, match: re.Match[bytes]) -> None:
-        """Treat a block of words as a bracket; after another word in its line the word may be a mere modifier."""
-        word = match.group()
-        if word in self._opening_words and (self._at.head == word or self._opens_anywhere(match)):
-            self._stack.append(Bracket(self._opening_words[word], self._at.column))
-
     def _ends_block(self, match: re.Match[bytes]) -> bool:
         """Whether a word closes a block: in Bash where a command begins, in Ruby where it is no name."""
         if match.group() not in self._closing_words:
@@ -281,7 +276,7 @@ class _Walk:
         return self._at.last in _BEFORE_COMMANDS if self._is_bash else not self._is_name(match)
 
     def _opens_anywhere(self, match: re.Match[bytes]) -> bool:
-        """Whether a word opens a block behind others of its line."""
+        """Whether a word opens a block, as a bracket does, behind others of its line: it may be a mere modifier."""
         word, last, openers = match.group(), self._at.last, self._opening_words
         if word == b"function":
             return True
@@ -297,3 +292,50 @@ class _Walk:
     def _is_name(self, match: re.Match[bytes]) -> bool:
         """Whether a word of Ruby is a method, a symbol or a key: ``a.end``, ``:end``, ``end:``."""
         return self._at.last in (b".", b":") or _KEY.match(match.string, match.end()) is not None
+
+
+class StatementLine(NamedTuple):
+    """The indentation of a statement's line, in characters, and the word that it begins with."""
+
+    column: int
+    word: bytes
+
+
+def open_lines(text: bytes, unit: int) -> list[StatementLine]:
+    """The lines whose blocks are open at the end of a text, outermost first; the last is the current line.
+
+    An empty current line gets the column of the line before it, deeper by ``unit`` after a header.
+    """
+    lines = text[-REACH:].split(b"\n")
+    found = [_line(lines[-1])]
+    for raw in reversed(lines[:-1]):
+        line = _line(raw)
+        if not line.word:
+            continue
+        if not found[0].word:
+            deeper = unit if raw.rstrip().endswith(b":") else 0
+            found = [StatementLine(line.column + deeper, b"x")]
+        if line.column < found[-1].column:
+            found.append(line)
+        if found[-1].column == 0:
+            break
+    return found[::-1]
+
+
+def coming_lines(text: bytes) -> list[StatementLine]:
+    """The lines after the first that are each indented less than all before, innermost first."""
+    found: list[StatementLine] = []
+    for raw in text[:REACH].split(b"\n")[1:]:
+        line = _line(raw)
+        if line.word and (not found or line.column < found[-1].column):
+            found.append(line)
+            if line.column == 0:
+                break
+    return found
+
+
+def _line(raw: bytes) -> StatementLine:
+    blank = re.match(rb"[ \t\f]*", raw)
+    assert blank is not None
+    word = re.match(rb"[^\W\d]\w*|[^\s#)\]}]", raw[blank.end() :])
+    return StatementLine(blank.end(), word.group() if word else b"")

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.columns import coming_lines, header_for
 from lacuna_model.syntax.scan import (
     FAR,
     TOP_LEVEL,
     UNKNOWN,
     Bracket,
     Scan,
+    coming_lines,
     literal_pattern,
     scan,
     scan_brackets,
@@ -204,6 +204,14 @@ CONTINUES = re.compile(
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
 
 
+def header_for(text: bytes) -> bytes:
+    """The header that the lines up to the next top-level statement need around them, judged by their words."""
+    words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
+    loops = words & {b"continue", b"break"}
+    function = b"async def x():" if b"await" in words else b"def x():" if words - loops else b""
+    return function or (b"while x:" if loops else b"if x:")
+
+
 class RightSide:
     """The text after a gap: the rest of its line, and the brackets and strings that it closes.
 
@@ -340,8 +348,11 @@ def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
     literals = find_literals(text, lexicon)
     start = Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
-    begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
-    if begin and not lexicon.columns:  # where blocks are columns, the next top-level statement closes every one
+    begin = _line_outside(text, near, literals)
+    if lexicon.columns:  # there, the next top-level statement closes every block
+        tops = (match.end() for match in TOP_LEVEL.finditer(text, near))
+        begin = max((top for top in tops if not literals.hold(top)), default=begin)
+    elif begin:
         first = _line_outside(text, max(begin - FAR, 0), literals)
         start = replace(start, stack=scan_brackets(text[first:begin], lexicon).stack)
     _limit(start.stack)
@@ -354,12 +365,6 @@ def _limit(brackets: Sequence[Bracket]) -> None:
     """Raise UnparsableError for more brackets than any file has: to close them all is tried many times."""
     if len(brackets) > MAX_BRACKETS:
         raise UnparsableError(f"over {MAX_BRACKETS} brackets are open around the gap")
-
-
-def _last_statement(text: bytes, near: int, literals: Literals) -> int:
-    """Where the last top-level statement starts; in one that is very long, where a line does."""
-    starts = [match.end() for match in TOP_LEVEL.finditer(text, near) if not literals.hold(match.end())]
-    return starts[-1] if starts else _line_outside(text, near, literals)
 
 
 def _line_outside(text: bytes, offset: int, literals: Literals) -> int:

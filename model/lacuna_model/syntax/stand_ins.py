@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, islice
 
@@ -47,15 +48,12 @@ def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Re
     for match in CONFLICT.finditer(text):
         within = [one for one in regions if one.start < match.end() and match.start() < max(one.end, one.start + 1)]
         sides = [match.span("ours"), match.span("theirs")]
-        kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
+        holding = (side for side in sides if all(side[0] <= one.start <= one.end < side[1] for one in within))
+        kept = next(holding, None)
         if kept is not None:
             removed += [(match.start(), kept[0]), (kept[1], match.end())]
     moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
     return splice(text, [(*part, b"") for part in removed]), moved
-
-
-def _holds(start: int, end: int, region: Region) -> bool:
-    return start <= region.start <= region.end < end
 
 
 MAX_GUESSES = 24  # for a gap
@@ -64,16 +62,15 @@ MAX_SECONDS = 0.3  # of work
 MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
 
 
-def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
-    """Return a text for each region so that the whole is valid, or has few errors; "" for a single region.
+def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadline: float | None = None) -> list[str]:
+    """Return a text for each region, as long as they are not filled, so that the whole is valid, or has few errors.
 
-    All are "" where they take too long to find.
+    All are "" for a single region, and where they take too long to find. ``deadline`` is a ``time.monotonic`` instant.
     """
-    try:
-        with work.bounded():
-            return [""] if len(regions) == 1 else fewest_errors(text, regions, language, clock)[0]
-    except OverBudgetError:
-        return [""] * len(regions)
+    with suppress(OverBudgetError), work.bounded():
+        if len(regions) > 1:
+            return fewest_errors(named(text, regions), regions, language, Clock(deadline))[0]
+    return [""] * len(regions)
 
 
 def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
@@ -87,7 +84,7 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
 
     for gap in range(len(regions)):
         found[gap] = next(guesses(gap), "")
-    document = Document(text, [(region.start, region.end) for region in regions], language, clock)
+    document = Document(text, [(region.start, region.end) for region in regions], language)
 
     def errors(fills: Sequence[str]) -> int:
         return len(document.check([fill.encode() for fill in fills]))
@@ -162,7 +159,7 @@ class Others:
         text, ends = _begun(self._text, self._regions, neutral)
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         is_strict = strict or self.are_sound or self._are_chosen
-        document = Document(text, spans, self._language, self._clock, strict=is_strict)
+        document = Document(text, spans, self._language, strict=is_strict)
         return not document.check_fresh([one.encode() for one in fills])
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
@@ -212,9 +209,6 @@ def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tu
     return splice(text, edits), [end + by for (_, end, _), by in zip(edits, grown, strict=True)]
 
 
-LATE = "the time limit came before the first line that is valid"
-
-
 def no_fill(
     text: bytes,
     regions: Sequence[Region],
@@ -225,22 +219,19 @@ def no_fill(
     lines_above: int = 0,
 ) -> str:
     """Return a sentence for the user; ``late`` if a deadline ran out. The text has ``lines_above`` it in its file."""
-    why = LATE if late else _reason(text, regions, language, fills, lines_above)
-    return f"no valid fill was found: {why}; the text stays as it was"
-
-
-def _reason(
-    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], lines_above: int
-) -> str:
-    if rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
-        return f"nothing that the model wrote keeps {' and '.join(rules)}"
-    if language is not None and (line := _broken_line(text, regions, language)):
-        return f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
     full = [region.max_tokens for region, fill in zip(regions, fills, strict=True) if len(fill.tokens) >= fill.most]
-    if full:
+    if late:
+        why = "the time limit came before the first line that is valid"
+    elif rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
+        why = f"nothing that the model wrote keeps {' and '.join(rules)}"
+    elif language is not None and (line := _broken_line(text, regions, language)):
+        why = f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
+    elif full:
         advice = "a larger max_tokens" if max(full) < DEFAULT_TOKENS else "the first words of the fill, written by you,"
-        return f"what the model began does not end within {max(full)} tokens ({advice} may help)"
-    return "what the model wrote would break the syntax here"
+        why = f"what the model began does not end within {max(full)} tokens ({advice} may help)"
+    else:
+        why = "what the model wrote would break the syntax here"
+    return f"no valid fill was found: {why}; the text stays as it was"
 
 
 def _broken_line(text: bytes, regions: Sequence[Region], language: Language) -> int:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
-from lacuna_model.syntax.compilers import Compiler, Strict, compiled, python_compiles
+from lacuna_model.languages.python import compiled
+from lacuna_model.syntax.document import Document, Strict, python_compiles
 
 from .cases import Case, load
 from .drive import delivered, noisy, require
@@ -31,10 +32,9 @@ NEWER = [
 
 
 def error(before: str, fill: str, after: str) -> bool:
-    """Whether the compiler finds an error of a fill."""
-    start, end = len(before.encode()), len((before + fill).encode())
-    compiler = Compiler((before + after).encode(), [(start, start)])
-    return bool(compiler.faults((before + fill + after).encode(), [(start, end)]))
+    """Whether a fill has an error."""
+    place = len(before.encode())
+    return bool(Document((before + after).encode(), [(place, place)], require("python")).check([fill.encode()]))
 
 
 def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
@@ -76,12 +76,12 @@ class Cycle:
 
 @pytest.mark.usefixtures("interrupted")
 def test_threads_that_compile_do_not_disturb_each_other() -> None:
-    def read(text: bytes) -> None:
+    def read(text: str) -> None:
         for _ in range(20):
             Cycle()
             compiled(text)
 
-    shallow, deep = b"x = 1\n" * 40, b"y = " + b"(" * 40 + b"1" + b" + 2)" * 40 + b"\n"
+    shallow, deep = "x = 1\n" * 40, "y = " + "(" * 40 + "1" + " + 2)" * 40 + "\n"
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(read, [shallow, deep * 4] * 10))
 
@@ -134,7 +134,7 @@ def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tok
 )
 def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
     began = time.thread_time()
-    Strict(b"", [(0, 0)], parsers(name)).faults(text.encode(), soon=False)
+    Strict(b"", [(0, 0)], parsers(name)).faults(text.encode(), [], soon=False)
     assert time.thread_time() - began < 20  # quadratic time would be minutes
 
 
@@ -143,5 +143,5 @@ def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_any_bytes_get_a_verdict(name: str, before: bytes, filled: bytes) -> None:
     strict = Strict(before, [(len(before), len(before))], parsers(name))
-    for fault in strict.faults(before + filled, soon=False):
+    for fault in strict.faults(before + filled, [], soon=False):
         assert 0 <= fault.start <= len(before + filled)

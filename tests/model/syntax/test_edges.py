@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lacuna_model.core.params import Region
+from lacuna_model.languages.python import compiled
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, parses
-from lacuna_model.syntax.compilers import compiled
 from lacuna_model.text.lines import finish_character
 
 from .cases import Case, load
@@ -21,7 +21,7 @@ def test_a_noisy_model_gives_valid_python_or_no_fill(tokens: SmallTokens, case: 
         model = noisy([ids], tokens, np.random.default_rng(seed), noise)
         found = delivered("python", case.before, case.after, model, tokens, room=len(ids) + 6)
         if found is not None:
-            compiled((case.before + found + case.after).encode())
+            compiled((case.before + found + case.after).removeprefix("\ufeff"))
 
 
 @pytest.mark.parametrize("lead", range(0xC2, 0xF5))

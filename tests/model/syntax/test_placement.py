@@ -37,7 +37,7 @@ def test_samples_have_no_misplaced_node(samples: dict[str, tuple[Language, bytes
     placement, tree = placement_in(language), language.parser().parse(text)
     assert placement is not None
     assert not placement.strays(tree) | placement.reserved_names(tree, text, [(0, len(text))])
-    assert not placement.line_ends(tree, text)
+    assert language.name != "go" or not line_end_faults(tree, text, None)
 
 
 def test_a_node_that_only_the_gap_misplaces_is_a_fault() -> None:

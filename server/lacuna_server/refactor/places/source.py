@@ -12,7 +12,7 @@ from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
-from lacuna_model.syntax.compilers import COMPILES
+from lacuna_model.syntax.document import COMPILES
 from lacuna_model.syntax.faults import Fault, all_faults
 from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation, line_starts, newline_of
 
