@@ -66,8 +66,9 @@ def read(file: Path) -> dict[str, User]:
     """
     check_private(file)
     tables = read_toml(file)
-    if wrong := next((name for name in tables if not NAME.fullmatch(name)), None):
-        raise ConfigError(f"{file}: {wrong!r} is not a user's name: letters, digits and ._@+- are allowed")
+    wrong = [name for name in tables if not NAME.fullmatch(name)]
+    if wrong:
+        raise ConfigError(f"{file}: {wrong[0]!r} is not a user's name: letters, digits and ._@+- are allowed")
     try:
         users = msgspec.convert(tables, dict[str, User])
     except msgspec.ValidationError as error:

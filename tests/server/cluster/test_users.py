@@ -47,6 +47,7 @@ def test_a_user_is_added_to_a_file_that_somebody_edited(tmp_path: Path, text: st
         ("[alice]\ncolour = 1", "unknown field `colour`"),
         ("[alice]\nrequests_per_minute = -1", "Expected `int` >= 0"),
         ('["a b"]', "'a b' is not a user's name"),
+        ('[""]', "'' is not a user's name"),
         (f'[a]\ntoken = "{users.hashed("t")}"\n[b]\ntoken = "{users.hashed("t")}"', "two users have the same token"),
     ],
 )

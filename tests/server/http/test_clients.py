@@ -284,6 +284,7 @@ async def test_an_answer_to_a_chat_is_streamed() -> None:
     ("role", "content", "why"),
     [
         ("narrator", "x", "the role 'narrator'"),
+        ("", "x", "the role ''"),
         ("user", " ", "the last one is empty"),
         ("user", [{"type": "image_url", "image_url": {"url": "data:"}}], "messages: a part is 'image_url'"),
     ],

@@ -98,8 +98,9 @@ def chat(body: ChatRequest, model: str) -> Exchange:
         return edit(body, model)
     if sentinels.is_prompt(text):  # a question about such marks is one, too
         return _exchange(body, model, sentinels.parse(text))
-    if wrong := next((one.role for one in body.messages if one.role not in ROLES), None):
-        raise FieldError("messages", f"the role {wrong[:40]!r} is none of {', '.join(ROLES)}")
+    wrong = [one.role for one in body.messages if one.role not in ROLES]
+    if wrong:
+        raise FieldError("messages", f"the role {wrong[0][:40]!r} is none of {', '.join(ROLES)}")
     if not text.strip():
         raise FieldError("messages", "the last one is empty")
     messages = tuple(ChatMessage(ROLES[one.role], one.text) for one in body.messages)
