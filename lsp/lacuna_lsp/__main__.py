@@ -140,7 +140,10 @@ def start_engine(message: bytes) -> None:
     Whatever is wrong is left to the language server, which tells the client.
     """
     try:
-        params = msgspec.json.decode(message)["params"]
+        said = msgspec.json.decode(message)
+        if said["method"] != "initialize":
+            return
+        params = said["params"]
         uris = [folder["uri"] for folder in params.get("workspaceFolders") or ()]
         files = settings.of_files(settings.folders(uris, params.get("rootUri")))
         found = [*files, settings.parse(params.get("initializationOptions"))]

@@ -145,7 +145,7 @@ class ServiceConnection:
         """
         for document in self._session.documents.values():
             sent = self._client.documents.get(document.uri)
-            if sent is not None and sent.workspace != self._session.workspace(document.path):
+            if sent is not None and sent.opened.workspace != self._session.workspace(document.path):
                 self.open(document)
         self._awake.set()
 
@@ -271,14 +271,16 @@ class ServiceConnection:
             raise ServiceError("cancelled", "the document was closed")
         if sent.version == message.version:
             return message
-        now = sent.text.encode()
-        back = narrowed(Edit(0, len(now), asked.text.decode()), now)
+        back = narrowed(Edit(0, len(sent.text), asked.text.decode()), bytes(sent.text))
         return msgspec.structs.replace(message, version=sent.version, edits=(back, *message.edits))
 
-    async def answer(self, request: InfillRequest) -> InfillResult:
-        """Answers a request for a text that is no open document, such as a file to refactor. Raises ServiceError."""
+    async def answer(self, request: InfillRequest, aside: str) -> InfillResult:
+        """Answers a request for a text that is no open document, such as a file to refactor. Raises ServiceError.
+
+        Requests of different purposes, each with a name of its own ``aside``, may be for one file at the same time.
+        """
         await self.becomes_ready()
-        document = ClientDocument(f"lacuna:{request.path}", request.text, 0, request.language, "utf-8")
+        document = ClientDocument(f"lacuna:{aside}:{request.path}", request.text, 0, request.language, "utf-8")
         document.path = request.path
         self._client.open(self._opened(document))
         try:

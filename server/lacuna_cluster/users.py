@@ -186,7 +186,10 @@ class UserGuard(Guard):
         self._people = people
         self._user_header = user_header
         self._proxy_token = proxy_token
-        self._needs_token = bool(people or user_header)
+
+    @property
+    def _needs_token(self) -> bool:
+        return bool(self._people or self._user_header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on as that of its caller, or answer with status 400, 401 or 403."""

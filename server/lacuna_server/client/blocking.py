@@ -1,11 +1,10 @@
 """An engine for commands: blocking calls to the service, with the methods of an engine in this process."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from lacuna_model.core.context import finished
 from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
@@ -15,8 +14,7 @@ from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Infill, Open, Progress, Result, ServiceError, Status, Step
 
 GIVE_UP_S = 10.0
-# Chooses snippets of no workspace.
-NOTHING = InfillRequest("", (Region(0, 0),), ChooseSnippets(1))
+POLL_S = 0.1
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
 
@@ -52,12 +50,19 @@ class ServiceEngine:
 
     def wait(self, report: Callable[[float], None]) -> None:
         """Wait until the model is loaded; ``report`` gets the fraction (0..1). Raises ServiceError where that fails."""
-        finished(self._stream(NOTHING, report=report))
+        # The service tries again to load a model that has failed when a document is opened.
+        self._client.open(Open("lacuna:", ""))
+        self._client.close("lacuna:")
+        while (status := self.status()).state != "ready":
+            if status.state == "failed":
+                raise ServiceError("model_failed", status.detail)
+            report(status.fraction)
+            time.sleep(POLL_S)
 
     def read(self, root: str, seconds: float) -> None:
         """Let the service read a workspace, for at most so many seconds; from then on it keeps up with it."""
         options = DecodeOptions(deadline_ms=round(seconds * 1e3))
-        self.fill(replace(NOTHING, path=root, options=options, workspace=root))
+        self.fill(InfillRequest("", (Region(0, 0),), ChooseSnippets(1), path=root, options=options, workspace=root))
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result. Raises ServiceError."""
@@ -67,9 +72,7 @@ class ServiceEngine:
         """Fill every region, yielding a snapshot after each step; the generator's value is the result."""
         return self._stream(request, snapshots=True)
 
-    def _stream(
-        self, request: InfillRequest, *, snapshots: bool = False, report: Callable[[float], None] | None = None
-    ) -> Generator[Snapshot, None, InfillResult]:
+    def _stream(self, request: InfillRequest, *, snapshots: bool = False) -> Generator[Snapshot, None, InfillResult]:
         if len(request.text.encode()) > MAX_DOCUMENT_BYTES:
             limit = f"{MAX_DOCUMENT_BYTES >> 20} MiB"
             raise ServiceError("too_large", f"the service fills files of at most {limit}; use --no-service")
@@ -94,8 +97,6 @@ class ServiceEngine:
             while not isinstance(answer := self._runner.run(_next(answers)), Result):
                 if isinstance(answer, Step):
                     yield answer.snapshot
-                elif report is not None and answer.state == "loading":
-                    report(answer.fraction)
             return answer.result
         finally:
             self._runner.run(answers.aclose())

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -43,6 +44,20 @@ LAST_WORDS_S = 1.0  # for what is still to be sent when the client ends
 Answer = Progress | Step | Result | Exception
 
 
+@dataclass(slots=True)
+class SentDocument:
+    """A document as the service is to have it: ``opened`` has all but its text and version."""
+
+    opened: Open
+    text: bytearray
+    version: int
+
+    @property
+    def message(self) -> Open:
+        """What opens it as it is now."""
+        return msgspec.structs.replace(self.opened, text=self.text.decode(), version=self.version)
+
+
 class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
@@ -74,7 +89,7 @@ class Client:
         self._session = secrets.token_urlsafe(16)
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self.documents: dict[str, Open] = {}
+        self.documents: dict[str, SentDocument] = {}
         self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
@@ -136,18 +151,19 @@ class Client:
         """Open a document, or replace it; in its version, or in a higher one where the uri may have had that one."""
         before = self.documents.get(opened.uri)
         version = max(opened.version, 1 + (self._closed if before is None else before.version))
-        self.documents[opened.uri] = document = msgspec.structs.replace(opened, version=version)
-        self._post(document)
+        bare = msgspec.structs.replace(opened, text="")
+        self.documents[opened.uri] = document = SentDocument(bare, bytearray(opened.text.encode()), version)
+        self._post(document.message)
 
     def change(self, uri: str, edits: Sequence[Edit]) -> None:
         """Apply edits to an open document, one after the other, a thousand at most. Offsets are UTF-8 bytes.
 
         Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
         """
-        before = self.documents[uri]
-        text, version = apply(before.text.encode(), edits).decode(), before.version + 1
-        self.documents[uri] = msgspec.structs.replace(before, text=text, version=version)
-        self._post(protocol.Change(uri, version, tuple(edits)))
+        document = self.documents[uri]
+        document.text = apply(document.text, edits)
+        document.version += 1
+        self._post(protocol.Change(uri, document.version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
@@ -260,7 +276,7 @@ class Client:
         if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
             log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
         self.reads_workspaces = bool(address.token) and welcome.workspaces
-        messages: list[protocol.ClientMessage] = [*self.documents.values()]
+        messages: list[protocol.ClientMessage] = [document.message for document in self.documents.values()]
         messages += [message for message, _ in self._infills.values()]
         messages += [protocol.GetStatus() for _ in self._statuses]
         self._outbox = asyncio.Queue()
@@ -310,7 +326,7 @@ class Client:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
         if (document := self.documents.get(uri)) is not None and self._end is None:
-            self._post(document)
+            self._post(document.message)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -1,7 +1,8 @@
-"""One service per user: the file by which clients find it, and the lock that tells whether it still runs.
+"""One service per user: the file by which clients find it, and the locks that tell whether it still runs.
 
-The operating system releases ``service.lock`` when the service ends, so a ``service.json`` without a service that holds
-the lock is one that a killed service has left.
+The service holds ``service.lock`` and a lock on ``service.json``; where readers cannot lock a file for themselves
+(Windows), on a file beside it. The operating system releases both when the process ends, so an unlocked
+``service.json`` belongs to a service that was killed.
 """
 
 import errno
@@ -9,9 +10,10 @@ import os
 import signal
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import filelock
@@ -29,11 +31,13 @@ SOCKET_NAME = "service.sock"
 ENDING_NAME = "service.ending"
 # A service that ends removes its file a moment before it releases the lock.
 PATIENCE_S = 0.3
-# A client that looks whether a service runs holds the lock for less than this, where readers have no lock of their own.
+# A client that looks whether a service runs holds its lock for less than this, where readers have no lock of their own.
 LOOK_S = 0.02
 PRIVATE_FOLDER = stat.S_IRWXU
 # Readers can lock a file for themselves, and a signal asks a process to end and does not end it at once.
 _IS_POSIX = hasattr(os, "fork")
+# What releases the lock that this process holds as long as it is the service.
+_announced: list[Callable[[], None]] = []
 
 
 class LifecycleError(LacunaError):
@@ -84,6 +88,8 @@ def only_service() -> Iterator[None]:
         yield
     finally:
         _remove_files()
+        while _announced:
+            _announced.pop()()
         lock.release()
 
 
@@ -97,6 +103,15 @@ def announce(running: Running) -> None:
         atomic.remove_parts(file)
         with atomic.replacing(file, private=True) as stream:
             stream.write(msgspec.json.encode(running))
+            # Locked before it has its name, so that the file of a running service never looks abandoned.
+            if _IS_POSIX:
+                kept = os.fdopen(os.dup(stream.fileno()), "rb")
+                _is_free(kept, exclusive=True)
+                _announced.append(kept.close)
+            else:
+                lock = _lock_beside(running.pid)
+                lock.acquire()
+                _announced.append(lock.release)
     except OSError as error:
         raise _unusable(error) from None
 
@@ -104,8 +119,11 @@ def announce(running: Running) -> None:
 def find() -> Running | None:
     """Return this user's running service; None where none runs, even if a file was left."""
     try:
-        running = msgspec.json.decode(announcement().read_bytes(), type=Running)
-        return running if _is_held() else None
+        with announcement().open("rb") as stream:
+            if _IS_POSIX and _is_free(stream):
+                return None
+            running = msgspec.json.decode(stream.read(), type=Running)
+        return running if _IS_POSIX or _is_held(_lock_beside(running.pid)) else None
     except (LifecycleError, OSError, msgspec.MsgspecError):
         return None
 
@@ -126,31 +144,33 @@ def is_asked_to_end() -> bool:
     return not _IS_POSIX and (_folder() / ENDING_NAME).exists()
 
 
-def _is_held() -> bool:
-    """Return whether a service holds the lock. If none does, and so none begins now, a file that was left is removed.
-
-    So the next service, once it holds the lock, finds no file that could be taken for its own.
-    """
-    if not _IS_POSIX:
-        try:
-            with _lock().acquire(timeout=LOOK_S, poll_interval=LOOK_S / 4):
-                announcement().unlink(missing_ok=True)
-                return False
-        except filelock.Timeout:
-            return True
+def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
+    """Return whether the lock of an open file was free. This process then holds it until it closes the file."""
     import fcntl
 
-    with (_folder() / LOCK_NAME).open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        announcement().unlink(missing_ok=True)
+    try:
+        fcntl.flock(stream.fileno(), (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    return True
+
+
+def _is_held(lock: filelock.BaseFileLock) -> bool:
+    """Return whether another process holds a lock."""
+    try:
+        with lock.acquire(timeout=LOOK_S, poll_interval=LOOK_S / 4):
+            return False
+    except filelock.Timeout:
+        return True
 
 
 def _lock() -> filelock.FileLock:
     return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=atomic.PRIVATE)
+
+
+def _lock_beside(pid: int) -> filelock.FileLock:
+    """Return the lock that a service holds where its file has none for readers: another one for each process."""
+    return filelock.FileLock(_folder() / f"service-{pid}.lock", mode=atomic.PRIVATE)
 
 
 def announcement() -> Path:

@@ -43,7 +43,11 @@ class Guard:
         self._app = app
         self._config = config
         self._token = (config.token or token).encode()
-        self._needs_token = bool(config.token)  # whether every client has to send one
+
+    @property
+    def _needs_token(self) -> bool:
+        """Whether every client has to send one."""
+        return bool(self._config.token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer with status 400, 401 or 403."""

@@ -222,6 +222,9 @@ class Conversation:
             self._send(protocol.Result(message.id, await ticket.result()))
         except ServiceError as error:
             self._refuse(error, message)
+        except Exception:  # that of one request must not end the others
+            log.exception("unanswered")
+            self._refuse(ServiceError("internal", "the service failed; its log has the details"), message)
         finally:
             ticket.cancel()  # where the conversation ends before it
             self._asked.take(-min(num_bytes, self._asked.held))

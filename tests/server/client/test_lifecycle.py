@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import filelock
 import pytest
 
 from lacuna_server.client import lifecycle
@@ -62,7 +63,9 @@ def test_the_file_of_a_killed_service_is_noticed(holder: subprocess.Popen[str], 
     with ThreadPoolExecutor(8) as threads:  # lookups do not mistake each other for the service
         found = list(threads.map(lambda _: [lifecycle.find() for _ in range(200)], range(8)))
     assert [one for those in found for one in those if one is not None] == []
-    assert not (folder / lifecycle.FILE_NAME).exists()  # before the next service holds the lock
+    with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next service, before it has removed the file
+        assert (folder / lifecycle.FILE_NAME).exists()
+        assert lifecycle.find() is None
 
 
 def test_a_folder_that_other_users_can_enter_is_made_private(folder: Path) -> None:
