@@ -141,6 +141,7 @@ class Engine:
         try:
             result = yield from generator(self, request, document, deadline)
         except UnparsableError as error:  # the caller still gets a fill
+            yield Snapshot(0, ("",) * len(request.regions), ((),) * len(request.regions))
             free = replace(request, options=replace(request.options, syntax=False))
             result = yield from generator(self, free, document, deadline)
             result = replace(result, message=result.message or f"the syntax is not checked: {error}")
@@ -169,6 +170,7 @@ class Engine:
         elif request.signatures:
             told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
             request = replace(request, snippets=(*request.snippets, *told))
+        elsewhere = project.segments(request.path) if project is not None else []
         groups, due = region_groups.grouped(regions), 0
         if isinstance(request.task, FillGaps):
             if len(groups) == 1:
@@ -194,7 +196,7 @@ class Engine:
                 if later:  # the constraint sees stand-ins in the later gaps
                     checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
-                known = self._segments(request, document, project, current, moved) if request.writes else []
+                known = self._segments(elsewhere, document, current, moved) if request.writes else []
                 names = project.names_of(own) if project is not None else ()
                 found = yield from fill_group(
                     tier.model,
@@ -243,7 +245,8 @@ class Engine:
 
     def _edit(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Rewrite the regions by their instructions or the last changes."""
-        known = partial(self._segments, request, document, self._project(request))
+        project = self._project(request)
+        known = partial(self._segments, project.segments(request.path) if project is not None else [], document)
         by_rows = isinstance(request.task, FollowChanges) and isinstance(self.model, LoadedFim) and self.model.rewrites
         with self.sessions.running(document) if by_rows else self._instructed(document) as session:
             editor = Editor(self.model, session, request, known, deadline)
@@ -259,10 +262,9 @@ class Engine:
         return self.sessions.running(f"{document}\0instructed")
 
     def _segments(
-        self, request: InfillRequest, document: str, project: Project | None, text: bytes, regions: Sequence[Region]
+        self, elsewhere: Sequence[Segment], document: str, text: bytes, regions: Sequence[Region]
     ) -> list[Segment]:
-        """What the prior searches for the gaps of a text: the project, and the open document as it is there."""
-        elsewhere = project.segments(request.path) if project is not None else []
+        """What the prior searches for the gaps of a text: ``elsewhere``, and the open document as it is there."""
         return [*elsewhere, *self._opened(document).segments(self._unhealed(text, regions))]
 
     def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:

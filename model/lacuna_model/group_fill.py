@@ -66,6 +66,9 @@ def fill_group(
     Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
+    rest = max(total, len(regions)) - len(before)
+    if before or layout is not None:  # what was shown last is of another group, or of an answer that was refused
+        yield Snapshot(0, (*before, *[""] * rest), ((),) * (len(before) + rest))
     if layout is None:
         layout = text_layout(text, regions, session.window, model, request)
         session.opening = layout.opening
@@ -130,7 +133,7 @@ def fill_group(
         return FilledGroup("ok", Verdict("ok", None), read)
 
     def show(seen: Snapshot) -> Snapshot:
-        after, shown_to_all = total - len(before) - len(regions), dict[str, Any]()
+        after, shown_to_all = rest - len(regions), dict[str, Any]()
         for name, none in (("fills", ""), ("written", ""), ("slots", ()), ("confidence", ()), ("words", ())):
             if own := getattr(seen, name):
                 first = before if none == "" else (none,) * len(before)

@@ -169,7 +169,7 @@ class Candidates:
 
 
 def _without(slots: Iterable[SlotView], healed: str) -> Iterator[SlotView]:
-    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
+    """Slots without the ``healed`` text; a fill that is shown has their texts, but for parts of characters."""
     for slot in slots:
         is_healed = bool(healed)
         left, healed = slot.text[len(healed) :], healed[len(slot.text) :]
