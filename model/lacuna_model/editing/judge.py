@@ -2,8 +2,8 @@
 
 All ways to an edit (command line, editors, agents, HTTP) use this one judge. An answer is *refused* for what breaks the
 file or is no edit of these lines, whatever was asked: a definition from beside comes again, an import is gone that the
-file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a string
-says something else. Both are the rest of a sentence that begins with "the new text".
+file needs. What only the one who asked can know is a *warning* beside the diff: a name is gone, a comment, a line that
+the instruction shares no word with. Both are the rest of a sentence that begins with "the new text".
 """
 
 import re
@@ -209,18 +209,14 @@ def _names_lost(change: AskedChange, new: str) -> Iterator[str]:
 
 
 def _lines_lost(change: AskedChange, new: str) -> Iterator[str]:
-    """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments.
-
-    Where the instruction asks for less, those that share no word with it, where other changes share one.
-    """
+    """Lines that are gone and whose words no changed line has, definitions of a line each that are joined, comments."""
     asked, found = change.asked, changes(change.old, new)
+    if asked.less:
+        return
     changed = [line for hunk in found for line in hunk.new]
     fresh = [line for line in changed if line.strip() and not is_line_of(line, change.old)]
     comments = asked.translates or asked.corrects or (asked.comments and not asked.adds)
     others = [line for line in fresh if COMMENT.match(line)]
-    if asked.less:
-        apart = [hunk for hunk in found if not asked.shares("".join(hunk.lines))]
-        found = [hunk for hunk in apart if hunk.kind == "delete" and len(apart) < len(found)]
     for hunk in found:
         for line in hunk.old:
             if not line.strip() or is_line_of(line, new):
@@ -272,6 +268,16 @@ def _added(change: AskedChange, new: str) -> Iterator[str]:
 def _words(text: str) -> set[str]:
     """The words and operators of a text, without those that stand for nothing."""
     return set(re.findall(r"\w+|[^\w\s,;:'\"(){}\[\]]", text)) - {"_"}
+
+
+def _beside(change: AskedChange, new: str) -> Iterator[str]:
+    """Lines that share no word with the instruction and lose some of their own, where other changes share one."""
+    found = [hunk for hunk in changes(change.old, new) if not is_blank(hunk.lines)]
+    apart = [hunk for hunk in found if not change.asked.shares("".join(hunk.lines))]
+    for hunk in apart if len(apart) < len(found) and not change.asked.corrects else ():
+        if not _words("".join(hunk.old)) <= _words("".join(hunk.new)):
+            first = next(line for line in hunk.lines if line.strip())
+            yield f"changes a line that the instruction does not name: {first.strip()}"
 
 
 def _others(change: AskedChange, new: str) -> Iterator[str]:
@@ -416,6 +422,7 @@ _OF_CODE: tuple[Rule, ...] = (
     _added,
     _others,
     _renamed,
+    _beside,
     _form_alone,
     _numbers,
     _conditions,

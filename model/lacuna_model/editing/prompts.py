@@ -1,20 +1,7 @@
-"""The part of a region that is rewritten, and the prompts in which a model does it: as asked, or after other changes.
+"""The part of a region that is rewritten, and the prompts in which a model does it.
 
-By instruction: a chat in the model's own template.
-
-Sweep's next-edit models: each file is a section. The last changes come first (``F.diff``, with the old and the new
-lines), then the lines as they were before the last change (``original/F``) and as they are (``current/F``); the model
-writes ``updated/F``. The format is published with Sweep's open weights (blog.sweep.dev/posts/oss-next-edit); its
-section marks are those in which Qwen2.5-Coder has learned repositories.
-
-Zed's Zeta 2.1 (the card of zed-industries/zeta-2.1, and Zed's crates/zeta_prompt, V0318): the text after the lines,
-other files, the last changes as a diff, then the open file, in which numbered markers stand around the lines. The model
-writes the first marker, the new lines and the next marker.
-
-Edit rows: the prompt that fills the gap behind a change, then the change and a mark. The header is what was just done,
-and the name of what comes. Behind it the model writes nothing where nothing is to do, or else the lines anew, as far as
-their first change goes. Rows from the header on have an addition of their own (``network/linear.py``), so the rows
-before it are those of a fill in the same place.
+In this order: the part; the chat for an instruction, in the model's own template; the formats of models that are made
+for next edits, Sweep's and Zeta's; edit rows, an addition to a model that fills gaps.
 """
 
 import re
@@ -41,8 +28,8 @@ from lacuna_model.tokenizer import FimTokens
 # A region has at most so many lines and tokens: the model reads all of it and may write all of it again.
 MAX_LINES = 400
 MAX_TOKENS = 4000
-# A byte order mark and blank lines, the first indentation, the part with the end of its last line, and what is blank.
-_PART = re.compile(r"(\ufeff?+(?:\s*\n)?)([^\S\n]*)(\S(?:.*\S)?(?:[^\S\n]*\n)?)(\s*)", re.DOTALL)
+# A byte order mark (%s) and blank lines, the first indentation, the part with its last line end (%s), blanks behind it.
+_PART = r"(%s(?:\s*\n)?)([^\S\n]*)(\S(?:.*\S)?(?:[^\S\n]*%s)?)(\s*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +60,14 @@ class EditedPart:
         if not (starts_line and (ends_line or text[region.end : region.end + 1] in (b"\n", b"\r"))):
             raise RequestError(f"{where} is rewritten, so it has to be whole lines")
         whole = text[region.start : region.end].decode()
-        if (found := _PART.fullmatch(whole)) is None:
+        newline, mark = "\r\n" if "\r\n" in whole else "\n", "\ufeff?+" if region.start == 0 else ""
+        if (found := re.fullmatch(_PART % (mark, newline), whole, re.DOTALL)) is None:
             raise RequestError(f"{where} is blank; there is nothing to rewrite")
         if (lines := whole.count("\n") + 1) > MAX_LINES + 1:
             raise RequestError(f"{where} has {lines:,} lines; at most {MAX_LINES} are rewritten at once")
         above, lead, body, after = found.groups()
         start = region.start + len((above + lead).encode())
         narrowed = msgspec.structs.replace(region, start=start, end=start + len(body.encode()))
-        newline = "\r\n" if "\r\n" in whole else "\n"
         return cls(text, narrowed, above + lead, after, lead, with_feeds(lead + body), newline)
 
     @property
@@ -131,9 +118,6 @@ class EditedPart:
         return self.before + fill + self.after
 
 
-# The tokens of the file around the part that the model reads.
-AROUND = WindowOptions(before=160, after=64)
-LF = "\n"
 # How the sentences of the user's message begin; a text that has them repeats the question.
 THE_PART, BESIDE = "This is the part of", "For information only, lines of"
 ANSWER, AGAIN = "Answer with the edited part alone", "An earlier answer was refused"
@@ -173,6 +157,11 @@ def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0),), answering=Answering(prompt[-1]))
 
 
+# The tokens of the file around the part that the model reads.
+AROUND = WindowOptions(before=160, after=64)
+LF = "\n"
+
+
 def _asked(model: Loaded, part: EditedPart, path: str, instruction: str, opened: str, fence: str) -> str:
     """The user's message. The instruction comes last, so that another one for the same part costs few tokens."""
     window = WindowChooser(AROUND)
@@ -196,6 +185,7 @@ def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:
 
 # Lines above the part that the model reads; those of Zeta's format also below it.
 LINES_BEFORE, LINES_AFTER = 10, 10
+# Of Zeta's format.
 FILE, CURSOR, FIRST, NEXT = "<filename>", "<|user_cursor|>", "<|marker_1|>", "<|marker_2|>"
 
 
@@ -221,6 +211,12 @@ def window_layout(model: Loaded, part: EditedPart, request: InfillRequest, chang
 def _sweep(
     model: Loaded, part: EditedPart, before: str, request: InfillRequest, changes: Sequence[PastChange]
 ) -> list[int]:
+    """Sweep's next-edit models: each file is a section, the last changes first, with the old and the new lines.
+
+    Then come the lines as they were before the last change (``original/F``) and as they are (``current/F``); the model
+    writes ``updated/F``. The format is published with Sweep's open weights (blog.sweep.dev/posts/oss-next-edit); its
+    section marks are those in which Qwen2.5-Coder has learned repositories.
+    """
     if not isinstance(model, LoadedFim) or (separator := model.fim.file_sep) is None:
         raise RequestError(f"the model {model.name} has no token that separates files, so it rewrites nothing")
     encode = model.tokenizer.encode
@@ -247,6 +243,11 @@ def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
 def _zeta(
     model: LoadedFim, part: EditedPart, before: str, after: str, request: InfillRequest, changes: Sequence[PastChange]
 ) -> list[int]:
+    """Zed's Zeta 2.1 (the card of zed-industries/zeta-2.1, and Zed's crates/zeta_prompt, V0318).
+
+    The text after the lines, other files, the last changes as a diff, then the open file, in which numbered markers
+    stand around the lines. The model writes the first marker, the new lines and the next marker.
+    """
     names, fim, encode = model.tokenizer.vocabulary.tokens, model.fim, model.tokenizer.encode
     if not fim.suffix_first or FILE not in names:
         raise RequestError(f"the model {model.name} has not the tokens of Zeta's format, so it rewrites nothing")
@@ -279,7 +280,9 @@ def _changed_until(old: str, before: str, changes: Sequence[PastChange]) -> int:
 def header(tokenizer: TextTokenizer, fim: FimTokens, change: PastChange, indentation: str) -> list[int]:
     """The tokens between the prompt of a fill and the lines: the change of some lines, a mark, and an indentation.
 
-    The ``indentation`` is that of the first line that is rewritten, without its last character.
+    The header is what was just done, and the name of what comes. Behind it the model writes nothing where nothing is to
+    do, or else the lines anew, as far as their first change goes. The ``indentation`` is that of the first line that is
+    rewritten, without its last character.
     """
     assert fim.file_sep is not None
     old, new = change.bare.old.split("\n"), change.bare.new.split("\n")
@@ -294,8 +297,9 @@ def header(tokenizer: TextTokenizer, fim: FimTokens, change: PastChange, indenta
 def rows_layout(model: LoadedFim, session: DocumentSession, part: EditedPart, change: PastChange) -> Layout:
     """The layout in which edit rows rewrite a part after a ``change``.
 
-    The part's text is the draft. The prompt begins as that of the last fill of the document did. Raises RequestError
-    where the part is too long.
+    The prompt fills the gap behind the change; then comes the header, from which on rows have an addition of their own
+    (``network/linear.py``), so the rows before it are those of a fill in the same place: it begins as that of the last
+    fill of the document did. The part's text is the draft. Raises RequestError where the part is too long.
     """
     text, start, tokenizer = part.document, part.region.start - len(part.before.encode()), model.tokenizer
     before = session.window.before(text[:start], tokenizer).decode()

@@ -155,7 +155,7 @@ def _end(line: str) -> str:
 
 def tidied(change: AskedChange, new: str) -> Iterator[str]:
     """The answer, each time with less taken out or put back; the last one has only the bytes of lines that stay."""
-    stood = as_it_stood(change.old, indented(change.old, new))
+    stood = as_it_stood(change.old, indented(change.old, with_end(change.old, new)))
     if (addition := as_addition(change, stood)) != stood:
         yield addition
     less = without_repeats(change, stood)
@@ -174,6 +174,22 @@ def indented(old: str, new: str) -> str:
         return re.sub(r"^ {2,}", lambda found: "\t" * (len(found[0]) // unit), new, flags=re.MULTILINE)
     own = min((len(line) - len(line.lstrip(" ")) for line in old.splitlines() if line.startswith("  ")), default=4)
     return re.sub(r"^\t+", lambda found: " " * own * len(found[0]), new, flags=re.MULTILINE)
+
+
+def with_end(old: str, new: str) -> str:
+    """``new`` up to the old last line, where only that line's comma or semicolon is missing and begins the next line.
+
+    A model that stops before the comma has to go on, since the text after the part needs one.
+    """
+    last = (split(old) or [""])[-1]
+    bare = last.rstrip().rstrip(",;")
+    if bare == last.rstrip() or re.search(r"^[ \t]*[,;]", old, re.MULTILINE):
+        return new
+    lines = split(new)
+    for number, line in enumerate(lines[1:], 1):
+        if lines[number - 1].rstrip() == bare and line.lstrip().startswith((",", ";")):
+            return "".join((*lines[: number - 1], last))
+    return new
 
 
 def as_addition(change: AskedChange, new: str) -> str:

@@ -94,7 +94,7 @@ class Renames:
             is_value = any(before == [one.new, "="] for one in renames)  # what the new name stands for
             relation = max(self._relation(one, there) for one in renames)
             found.append((Relation.OTHER if is_value else relation, there))
-        relation, there = min(found, key=lambda one: one[0])
+        relation, there = min(found, key=lambda one: (one[0], one[1].kind == "code"))
         shorthand = any(one.shorthand for _, one in found)
         if relation is Relation.OTHER or (shorthand and len(pattern.old) > 1):
             return None

@@ -135,6 +135,8 @@ def test_line_ends_are_those_of_the_document() -> None:
     part = part_of("", "a = 1\r\nb = 2\r\n", "c\r\n")
     assert part.old == "a = 1\nb = 2\n"
     assert part.whole(part.written("a = 3\nb = 2\n")) == "a = 3\r\nb = 2\r\n"
+    part = part_of("", "a = 1\r\nb = 2\n")  # mixed ones: the last one stays
+    assert part.whole(part.written("a = 3\nb = 2")) == "a = 3\r\nb = 2\n"
 
 
 @pytest.mark.parametrize("ahead", ["", "\ufeff"])
@@ -145,6 +147,8 @@ def test_a_byte_order_mark_stays_whether_the_region_has_it_or_not(ahead: str) ->
     assert part.whole(part.written("a = 3\n")) == f"{within}  a = 3\n"
     with pytest.raises(RequestError, match="nothing to rewrite"):
         part_of(ahead, f"{within}\n", "b = 2\n")
+    part = part_of("b = 2\n", "\ufeffa = 1\n")  # further on it is no mark
+    assert (part.before, part.old) == ("", "\ufeffa = 1\n")
 
 
 def test_a_region_within_a_line_is_refused() -> None:

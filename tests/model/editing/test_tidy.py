@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.editing.judge import Judged
 from lacuna_model.editing.tidy import carried, hint, hunks, joined, tidied, without_losses
 
-from .test_judge import change
+from .test_judge import change, judged
 
 
 def first(path: str, old: str, instruction: str, answer: str, before: str = "", after: str = "") -> str:
@@ -64,6 +65,12 @@ def test_a_lost_comment_comes_back_and_a_moved_line_does_not() -> None:
 def test_an_answer_that_has_only_the_addition_is_added() -> None:
     old, answer = "  int getX() { return x; }\n", "  int getY() { return y; }\n"
     assert first("A.java", old, "add a getter for y", answer, "class A {\n", "}\n") == f"{old}\n{answer}"
+
+
+def test_an_answer_that_had_to_go_on_behind_a_missing_comma_ends_there() -> None:
+    one = change("a.json", '  "a": {\n    "b": 1\n  },\n', "add c with the value 2", "{\n", '  "d": 3\n}\n')
+    answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n, "": "and more",\n'
+    assert judged(one, answer) == Judged('  "a": {\n    "b": 1,\n    "c": 2\n  },\n')
 
 
 def test_only_the_key_that_is_named_changes() -> None:

@@ -513,6 +513,14 @@ def test_a_name_in_a_string_or_a_comment_is_of_another_kind_than_the_code_beside
     assert rows == [(1, "comment"), (2, "string"), (2, "code"), (3, "code")]
 
 
+def test_a_place_that_has_a_name_in_a_string_too_is_of_that_kind() -> None:
+    line = '    log(total_sum, "total_sum is x")\n'
+    change = renamed(
+        f"def f(total_sum):\n{line.replace('total', '@total')}{line}", "python", by=("total_sum", "amount")
+    )
+    assert chosen(candidates(change, change.new))[-1].kind == "string"
+
+
 def test_a_text_that_cannot_be_parsed_has_no_scopes_and_its_places_are_found_as_without() -> None:
     marked = "@total_sum = 1\n<a {{b:>c:d(e f)\nshow(@total_sum)\n"
     change = renamed(marked, "tsx", by=("total_sum", "amount"))
