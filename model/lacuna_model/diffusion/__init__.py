@@ -1,5 +1,4 @@
 """Open diffusion checkpoints: a guess of all gaps in parallel, any slot in any order, as published with each family.
 
-The constraint then reads a finished guess from the left; what it refuses is denoised again. The package may import
-``fim`` and every package below it.
+The constraint then reads a finished guess from the left; what it refuses is denoised again.
 """

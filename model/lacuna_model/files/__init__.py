@@ -1,4 +1,1 @@
-"""Decides which files of a workspace may be read, and reads them safely: ignore files, secrets, links, limits.
-
-It may import ``core`` and ``hub``.
-"""
+"""Decides which files of a workspace may be read, and reads them safely: ignore files, secrets, links, limits."""

@@ -2,5 +2,5 @@
 
 ``tracks`` reads runs of tokens into the arena, ``context`` keeps a document's prompt, ``drafts`` proposes continuations
 from the project or a smaller model (``draft_model``), ``reading`` verifies them for the loop, and ``loading``
-builds the model. The package imports the network, the loop and the prior, and nothing of the engine.
+builds the model.
 """

@@ -1,4 +1,1 @@
-"""The registry of models: where their weights come from and where they are kept on this machine.
-
-It may import ``core``.
-"""
+"""The registry of models: where their weights come from and where they are kept on this machine."""

@@ -1,4 +1,1 @@
-"""The transformer: its shape, layers, linears, key-value store, and the device that it runs on.
-
-It may import ``core``, ``hub`` and the kernels.
-"""
+"""The transformer: its shape, layers, linears, key-value store, and the device that it runs on."""

@@ -1,4 +1,1 @@
-"""Snippets that the model reads besides the open file: definitions, recent edits, similar code and diagnostics.
-
-It may import ``core``, ``files`` and ``languages``, and no torch.
-"""
+"""Snippets that the model reads besides the open file: definitions, recent edits, similar code and diagnostics."""

@@ -1,4 +1,1 @@
-"""What the command ``lacuna`` has: one module for each of its commands.
-
-It may import every other package.
-"""
+"""What the command ``lacuna`` has: one module for each of its commands."""

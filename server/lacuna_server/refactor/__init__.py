@@ -1,4 +1,1 @@
-"""Bulk refactors: select places, rewrite them by a template with holes, fill the holes in batches, apply the edits.
-
-It may import ``files``.
-"""
+"""Bulk refactors: select places, rewrite them by a template with holes, fill the holes in batches, apply the edits."""

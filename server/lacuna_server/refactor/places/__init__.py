@@ -1,4 +1,1 @@
-"""Finds the places of a refactoring: files by paths and globs, and matches of patterns and queries in their text.
-
-It may import ``files``.
-"""
+"""Finds the places of a refactoring: files by paths and globs, and matches of patterns and queries in their text."""

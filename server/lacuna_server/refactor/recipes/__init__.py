@@ -1,7 +1,4 @@
-"""Recipes: ready-made refactors, found by name; those whose rules are data are read from ``recipes.toml``.
-
-It may import ``places`` and ``rewriting``.
-"""
+"""Recipes: ready-made refactors, found by name; those whose rules are data are read from ``recipes.toml``."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

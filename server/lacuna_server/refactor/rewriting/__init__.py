@@ -1,4 +1,1 @@
-"""Rewrites places by templates with holes, and carries comments of the old text over.
-
-It may import ``places``, and ``files``.
-"""
+"""Rewrites places by templates with holes, and carries comments of the old text over."""
