@@ -1,9 +1,15 @@
 import asyncio
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from lsprotocol import types
+
+from lacuna_lsp.client.client_session import ClientSession
+from lacuna_lsp.document import ClientDocument
+from lacuna_lsp.edit import bulk
+from lacuna_server.refactor.places.gather import gather
 
 from .editor import Editor, edited, until
 from .service import Daemon
@@ -92,6 +98,32 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(edit
     assert len(editor.applied[0].edit.document_changes or ()) == 3 + len(new)  # new.py is in two folders
     assert all(found[name].text_document.version is not None for name in new)
     assert list(answer["leftOut"]) == [f"{tmp_path / 'made.py'} is generated or holds a credential"]
+
+
+async def test_documents_are_taken_as_they_are_after_the_folders_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ls = mock.Mock(session=ClientSession(print))
+    ls.session.folders = [str(tmp_path), str(tmp_path / "gone")]
+    for name in ("edited.py", "opened.py"):
+        (tmp_path / name).write_text("get(1)\n")
+
+    def show(name: str, version: int) -> None:
+        document = ClientDocument((tmp_path / name).as_uri(), f"get({version})\n", version, "python", "utf-16")
+        ls.session.documents[document.uri] = document
+
+    def slow(*places: Any, **options: Any) -> Any:
+        found = gather(*places, **options)
+        show("edited.py", 3)
+        show("opened.py", 4)
+        return found
+
+    monkeypatch.setattr(bulk, "gather", slow)
+    show("edited.py", 2)
+    show("gone/new.py", 5)
+    found, left_out = await bulk.sources(ls, bulk.Refactor(), frozenset())
+    assert {source.text: source.version for source in found} == {f"get({n})\n": n for n in (3, 4, 5)}
+    assert left_out == (f"{tmp_path / 'gone'}: no such file or folder",)
 
 
 async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor) -> None:

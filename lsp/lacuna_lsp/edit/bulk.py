@@ -160,18 +160,19 @@ async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tu
     """
     if wanted.text_document is not None:
         return [source_of(ls.session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    gone = [folder for folder in ls.session.folders if not os.path.exists(folder)]
-    folders = [folder for folder in ls.session.folders if folder not in gone]
-    if not ls.session.folders:  # without folders only the open documents are searched
+    folders = ls.session.folders
+    if not folders:  # without folders only the open documents are searched
         return [source for document in ls.session.documents.values() for source in _known(document, languages)], ()
     documents = [source for one in ls.session.documents.values() for source in _known(one, frozenset())]
     shown = {os.path.realpath(source.path): source for source in documents}  # a folder may be reached by a link
     found, unread = await asyncio.to_thread(gather, folders, languages, opened=shown)
     texts = {os.path.realpath(source.path): source for source in found}
-    left_out = [*(f"{folder}: no such file or folder" for folder in gone), *unread]
+    left_out = list(unread)
     for document in ls.session.documents.values():
         place = os.path.realpath(document.path)
-        if place not in texts and _is_searched(document, place, folders):
+        if place in texts:  # it may have changed meanwhile
+            texts[place] = source_of(document)
+        elif _is_searched(document, place, folders):
             left_out = [line for line in left_out if not line.startswith((f"{document.path} ", f"{document.path}:"))]
             for source in _known(document, languages):
                 if quotable(source.text.replace("\0", "")):

@@ -1,7 +1,7 @@
 """The steps of ``lacuna refactor``: choose a refactoring, propose edits, show them, ask about them, write them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -165,8 +165,14 @@ def _decided(
     def show(edit: PlannedEdit) -> None:
         _show(document, msgspec.structs.replace(file, edits=(edit,)))
 
-    others = fill.others(edit, answer)
-    return terminal.decided(edit, show, describe, edited, lambda edit: next(others, None))
+    others: Iterator[PlannedEdit] | None = None
+
+    def other(edit: PlannedEdit) -> PlannedEdit | None:
+        nonlocal others
+        others = others or fill.others(edit, answer)
+        return next(others, None)
+
+    return terminal.decided(edit, show, describe, edited, other)
 
 
 def _unchanged(file: FileEdits) -> FileText:

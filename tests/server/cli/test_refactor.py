@@ -244,20 +244,21 @@ def test_keys_decide_about_places(ask: Ask, answers: str, expected: tuple[str, s
 
 
 @pytest.mark.parametrize(
-    ("editor", "expected", "said"),
+    ("written", "answers", "expected", "said"),
     [
-        ("open(sys.argv[1], 'w').write('get(\\n  0\\n)\\n')", TEXT.replace("get(1)", "get(\r\n  0\r\n)"), "+  0\n"),
-        ("open(sys.argv[1], 'w').write('get((')", changed("7"), "with this text the file has a syntax error"),
+        (r"get(\n  0\n)\n", "e\ny\nq\n", TEXT.replace("get(1)", "get(\r\n  0\r\n)"), "+  0\n"),
+        ("get((", "e\ny\nq\n", changed("7"), "with this text the file has a syntax error"),
+        ("get(0)", "e\nr\ny\nq\n", changed("7"), "+a = get(0)\n"),
     ],
-    ids=["valid", "error"],
+    ids=["valid", "error", "the-own-fill-again"],
 )
 def test_a_fill_is_edited_and_taken_if_it_is_valid(
-    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, expected: str, said: str
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, answers: str, expected: str, said: str
 ) -> None:
-    (tmp_path / "editor.py").write_text(f"import sys; {editor}")
+    (tmp_path / "editor.py").write_text(f"import sys; open(sys.argv[1], 'w').write('{written}')")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"{sys.executable} {tmp_path / 'editor.py'}")
-    text, out, err = ask("e\ny\nq\n")
+    text, out, err = ask(answers)
     assert text == expected
     assert said in out + err
 

@@ -44,15 +44,18 @@ def gather(
     out what is hidden or ignored below the one of ``roots`` (by default the current folder) that it begins in, else
     below the folder that it begins in.
 
-    Raises RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be
-    read.
+    Raises RequestError for a path that does not exist (with ``opened`` a line says so), and RequestError or OSError for
+    a named file that cannot be read.
     """
     wanted, shown = frozenset(languages), opened or {}
     sources: dict[str, Source] = {}
     left_out: list[str] = []
     for place in places:
         if not (Path(place).exists() or glob.has_magic(place)):
-            raise RequestError(f"{place}: no such file or folder")
+            if opened is None:
+                raise RequestError(f"{place}: no such file or folder")
+            left_out.append(f"{place}: no such file or folder")
+            continue
         named = Path(place).is_file()
         for path in _paths(place, left_out, roots or [Path.cwd()]):
             language = require_language(forced) if named and forced else language_for(str(path))

@@ -125,7 +125,7 @@ class Source:
 
     def offset(self, character: int) -> int:
         """Returns the byte offset of the character with that index."""
-        return len(self.text[:character].encode())
+        return character if self.text.isascii() else len(self.text[:character].encode())
 
     def slice(self, start: int, end: int) -> str:
         """Returns the text between two byte offsets."""
@@ -192,7 +192,9 @@ class Source:
             return node.start_point.row < node.end_point.row and node.type != _FOLDED.get(language)
 
         found = walk(self.tree.root_node, lambda node: several(node) and not _is_kept(node, language))
-        return [node.byte_range for node in found if several(node) and _is_kept(node, language)]
+        kept = (node for node in found if several(node) and _is_kept(node, language))
+        # Ruby's =begin has to stay in the first column.
+        return [(node.start_byte - (node.text or b"").startswith(b"=begin"), node.end_byte) for node in kept]
 
     def keeps_line(self, offset: int) -> bool:
         """Returns whether the line that begins there begins inside a string, comment or text: it is not indented."""

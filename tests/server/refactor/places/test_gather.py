@@ -60,6 +60,7 @@ def test_a_file_that_is_named_explicitly_is_included(project: Path) -> None:
         gather(["latin.py"])
     with pytest.raises(RequestError, match="nowhere: no such file or folder"):
         gather(["nowhere"])
+    assert gather(["nowhere"], opened={}) == ([], ("nowhere: no such file or folder",))
     with pytest.raises(RequestError, match="unknown language 'klingon'"):
         gather(["a.py"], forced="klingon")
 

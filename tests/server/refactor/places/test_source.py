@@ -42,6 +42,7 @@ KEPT = {
     "raw.cs": ('class A { void F() {\n    b("""\n    p\n    """);\n} }\n', '\n    p\n    """'),
     "heredoc.rb": ("if a\n  b(<<~A, <<B)\n  p #{q}\n  r\n  A\n  s\nB\nend\n", "\n  p #{q}\n  r\n  A\n  s\nB\n"),
     "command.rb": ("if a\n  b = `p\n  #{q}`\nend\n", "`p\n  #{q}`"),
+    "comment.rb": ("if a\n=begin\np\n=end\n  b\nend\n", "\n=begin\np\n=end\n"),
     "heredoc.sh": ("if a; then\n    cat <<E\n    p $q\n    r\nE\nfi\n", "<<E\n    p $q\n    r\nE\n"),
     "string.sh": ("if a; then\n    b \"p\n    $q\n    r\" 's\n    t'\nfi\n", "p\n    $q\n    r\" 's\n    t"),
     "expansion.sh": ("if a; then\n    b ${c:-p\n    q}\nfi\n", "{c:-p\n    q}"),

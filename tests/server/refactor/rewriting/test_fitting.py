@@ -23,6 +23,8 @@ OTHERWISE = "would be read otherwise; not changed"
         ("a.py", *ADD, "get(\n    a,  # one\n    b, «timeout=x, » # two\n)\n"),
         ("a.py", *ADD, "get(\n    a«, timeout=x»  # one\n)\n"),
         ("a.py", *ADD, "get(\r\n\ta,« timeout=x,»\r\n)\r\n"),
+        # Blanks and line ends that a pattern and its template both begin with are not compared.
+        ("a.py", "\n  f($X)\n", "\n  g($X)\n", "if a:\n    «f→g»( 1 )\n"),
         # Separators and comments stay where they belong.
         ("a.py", *RENAME, "«get(a, b)→send(a, b, timeout=x)»\n"),
         ("a.py", *RENAME, "«get()→send(timeout=x)»\n"),
