@@ -89,13 +89,16 @@ class HeldModel(OwnModel):
 class Replica:
     """The class of an engine replica, without Ray; its models have the same ``config``, with their own names."""
 
-    def __init__(self, config: ServerConfig, name: str) -> None:
+    def __init__(self, config: ServerConfig, models: tuple[str, ...], name: str) -> None:
         self._config = config
+        self._models = models
         self._name = name
         self._held: dict[str, HeldModel] = {}
 
     async def hold(self, model: str) -> HeldModel:
-        """Load a model. Raises ModelLoadError."""
+        """Load a model that the deployment serves. Raises ModelLoadError."""
+        if model not in self._models:
+            raise ModelLoadError(f"no model {model!r} is served here")
         held = HeldModel(msgspec.structs.replace(self._config, model=model))
         await held.load()
         self._held[model] = held
@@ -131,7 +134,7 @@ class EngineDeployment(Replica):
         log_to_stderr()
         listen_at_node()
         name = serve.get_replica_context().replica_id.unique_id
-        super().__init__(config, name)
+        super().__init__(config, models, name)
 
         async def hold(model: str) -> Any:
             return await self.hold(model)

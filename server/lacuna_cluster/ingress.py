@@ -131,8 +131,9 @@ class Ingress:
 
     def reconfigure(self, people: Mapping[str, Any]) -> None:
         """Replace the users from now on; connections that are open stay."""
+        users = msgspec.convert(people, dict[str, User])  # where that fails, those of before stay
         self._people.clear()
-        self._people.update(msgspec.convert(people, dict[str, User]))
+        self._people.update(users)
         log.info("users", number=len(people))
 
     async def figures(self) -> IngressFigures:

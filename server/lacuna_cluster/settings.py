@@ -98,7 +98,7 @@ class ClusterArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ingress_cpus: NotNegative = 0.0
     users: str = ""
     user_header: str = ""
-    proxy_token: Annotated[str, Meta(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    proxy_token: Annotated[str, Meta(pattern=r"^(sha256:[0-9a-f]{64})?\Z")] = ""
     reachable: bool = True
     drain_s: NotNegative = 30.0
     proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"

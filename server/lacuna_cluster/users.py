@@ -33,7 +33,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A user: the hash of the token ("": known to the OIDC proxy only), and how many requests a minute (0: any)."""
 
-    token: Annotated[str, Meta(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    token: Annotated[str, Meta(pattern=r"^(sha256:[0-9a-f]{64})?\Z")] = ""
     requests_per_minute: Annotated[int, Meta(ge=0)] = 0
 
 

@@ -187,7 +187,10 @@ def _serve() -> None:
     first = inbox.get()
     if first is None:
         return
-    setup = frames.TO_WORKER.decode(first)
+    try:
+        setup = frames.TO_WORKER.decode(first)
+    except ValueError as error:  # an update while the service runs
+        return send(frames.Failed(f"the service that runs is of another version; `lacuna stop` ends it ({error})"))
     assert isinstance(setup, Setup)
     try:
         factory = pkgutil.resolve_name(setup.config.engine)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_cluster.deploying import HeldModel, Replica
+from lacuna_cluster.deploying import HeldModel, ModelLoadError, Replica
 from lacuna_cluster.links import Answered, Ask, Reply
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire.config import ServerConfig
@@ -18,11 +18,13 @@ async def answer(held: HeldModel) -> Reply:
 
 
 async def test_several_models_are_held_until_they_are_unloaded() -> None:
-    one = Replica(ServerConfig(engine="scripted_engine:load"), "r1")
+    one = Replica(ServerConfig(engine="scripted_engine:load"), ("small", "large"), "r1")
     try:
         small, large = [await one.hold(name) for name in ("small", "large")]
         statuses = one.report().statuses
         assert {name: status.state for name, status in statuses.items()} == {"small": "ready", "large": "ready"}
+        with pytest.raises(ModelLoadError, match="no model 'huge' is served here"):
+            await one.hold("huge")
         await small.unload()
         assert list(one.report().statuses) == ["large"]
         declined = await answer(small)

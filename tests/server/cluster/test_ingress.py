@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 import uvicorn
 from structlog.contextvars import merge_contextvars
@@ -73,7 +74,7 @@ async def serving(
     fleet.itself = ingress
     ingress.reconfigure(people or {})
     ingress.start()
-    server = uvicorn.Server(uvicorn.Config(ingress.application(), port=0, lifespan="off", log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(ingress.application(), port=0, lifespan="on", log_level="error"))
     async with listening(server) as port:
         try:
             yield f"127.0.0.1:{port}", fleet
@@ -107,6 +108,20 @@ async def test_users_are_known_by_their_tokens_over_http_and_the_websocket() -> 
             await talking.send(opened("a", "text"), infill("1", "a"))
             assert (await talking.receive(Result)).result.fills == (expected("text", 0),)
         assert [ask.submission.session.split()[0] for ask in fleet.asked] == ["alice", "bob"]
+
+
+async def test_users_come_after_the_application_and_stay_where_others_cannot_be_read() -> None:
+    """As Ray Serve does it: Starlette makes the guard at the lifespan, and ``reconfigure`` is called later."""
+    async with serving() as (address, fleet), client(address) as nobody:
+        assert (await nobody.post("/v1/completions", json=BODY)).status_code == 200
+        assert fleet.itself is not None
+        fleet.itself.reconfigure(msgspec.to_builtins(USERS))
+        assert (await nobody.post("/v1/completions", json=BODY)).status_code == 401
+        with pytest.raises(msgspec.ValidationError):
+            fleet.itself.reconfigure({"alice": {"colour": 1}})
+        assert (await nobody.post("/v1/completions", json=BODY)).status_code == 401
+        async with client(address, TOKENS["alice"]) as alice:
+            assert (await alice.post("/v1/completions", json=BODY)).status_code == 200
 
 
 async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None:

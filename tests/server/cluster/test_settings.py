@@ -25,3 +25,5 @@ def test_a_cluster_that_others_can_reach_needs_users() -> None:
     settings.read({"reachable": False})
     settings.read({"users": "users.toml", "ingresses": "3"})  # `serve run` sends texts
     settings.read({"user_header": "X-User", "proxy_token": "sha256:" + "0" * 64})
+    with pytest.raises(ConfigError, match="matching regex"):
+        settings.read({"user_header": "X-User", "proxy_token": "sha256:" + "0" * 64 + "\n"})

@@ -44,6 +44,7 @@ def test_a_user_is_added_to_a_file_that_somebody_edited(tmp_path: Path, text: st
         ("", "it names no user"),
         ("[alice", "Expected ']'"),
         ('[alice]\ntoken = "secret"', "Expected `str` matching regex"),
+        (f'[alice]\ntoken = "{users.hashed("t")}\\n"', "Expected `str` matching regex"),
         ("[alice]\ncolour = 1", "unknown field `colour`"),
         ("[alice]\nrequests_per_minute = -1", "Expected `int` >= 0"),
         ('["a b"]', "'a b' is not a user's name"),

@@ -1,19 +1,23 @@
 import asyncio
 import contextlib
+import io
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Submission
+from lacuna_server.wire.frames import Done, Failed, FromWorker, Loading, Ready, Refused, Start, Submission
 from lacuna_server.worker import process
 from lacuna_server.worker.process import MAX_FAILED_STARTS, OwnModel
 
@@ -53,6 +57,15 @@ class Noted(OwnModel):
 
     def count(self, kind: type) -> int:
         return sum(isinstance(message, kind) for message in self.said)
+
+
+def test_a_worker_of_another_version_than_its_service_says_so() -> None:
+    body = msgspec.msgpack.encode({"type": "Setup", "engine": "of before"})
+    command = [sys.executable, "-P", "-m", "lacuna_server.worker"]
+    ended = subprocess.run(command, input=frames.LENGTH.pack(len(body)) + body, capture_output=True, check=True)
+    said = frames.FROM_WORKER.decode(frames.read(io.BytesIO(ended.stdout)) or b"")
+    assert isinstance(said, Failed)
+    assert "is of another version; `lacuna stop` ends it" in said.message
 
 
 @asynccontextmanager

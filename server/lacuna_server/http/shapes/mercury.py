@@ -187,8 +187,13 @@ def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int) -> list[tuple[int, int]]:
-    """Return the lines that are shared among the first ``NEAR`` of both, but for blank ones: their numbers in both."""
-    return [(at + one, ours_at + other) for one, other in diff.pairs(theirs[:NEAR], ours[:NEAR]) if theirs[one]]
+    """Return the numbers of lines that the first ``NEAR`` of both share; blank ones count only next to others."""
+    return [
+        (at + hunk.start + index, ours_at + hunk.new_start + index)
+        for kind, hunk in diff.blocks(theirs[:NEAR], ours[:NEAR])
+        if kind == "equal" and any(ours[hunk.new_start : hunk.new_end])
+        for index in range(hunk.end - hunk.start)
+    ]
 
 
 def _block_end(old: Sequence[str], end: int) -> int:

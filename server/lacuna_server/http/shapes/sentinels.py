@@ -48,7 +48,7 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
     Clients write a suffix of nothing, or of the end of the text, beside a prompt that has its own.
     """
     after = suffix if suffix not in (None, END_OF_TEXT) else ""
-    if not after and (parts := sections(prompt)) is not None:
+    if not after and (parts := _sections(prompt)) is not None:
         path, snippets = _files(parts["header"])
         after = parts["suffix"].removesuffix(END_OF_TEXT)
         inner = _under_headers(parts["prefix"] + parts.get("middle", ""), after)
@@ -58,7 +58,7 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
     return _under_headers(prompt, after)
 
 
-def sections(prompt: str) -> dict[str, str] | None:
+def _sections(prompt: str) -> dict[str, str] | None:
     """Return what is behind each sentinel up to the next one, and the ``header`` before all; None without sentinels."""
     for pattern in _patterns(prompt):
         found = {str(match.lastgroup): match for match in reversed(list(pattern.finditer(prompt)))}

@@ -17,7 +17,6 @@ from lacuna_model.next_edit.changes import RecentChange, TokenizedText
 from lacuna_model.next_edit.following import applied, candidates, chosen
 from lacuna_model.text.diff import num_common_end
 from lacuna_model.text.lines import lines_of
-from lacuna_server.http.shapes import sentinels
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -28,9 +27,10 @@ CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
 _SWEEP_CURSOR = "<|cursor|>"
 _START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
 _MERGE_START, _MERGE_MIDDLE, _MERGE_END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
-_MIDDLE = "<|fim_middle|>"
+_FIM = re.compile(r"<\|fim_(prefix|suffix|middle)\|>")
 # On Seed-Coder the suffix is first, then files, the last of which has the region in it, between markers.
-_SEED_SUFFIX, _SEED_FILE = "<[fim-suffix]>", "<filename>"
+_SEED_SUFFIX, _SEED_PREFIX = "<[fim-suffix]>", "<[fim-prefix]>"
+_SEED_MIDDLE, _SEED_FILE = "<[fim-middle]>", "<filename>"
 _MARKER = re.compile(r"<\|marker_\d+\|>")
 _RANGE = re.compile(r":\d+:\d+$")
 _HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
@@ -39,6 +39,7 @@ _FILE_LINES = re.compile(r"^(?:--- a?/?(?P<old>.*)|\+\+\+ b?/?.*|// User accepte
 
 # The texts that the last changes exchanged, old and new, the latest last.
 Changes = tuple[tuple[str, str], ...]
+Snippets = tuple[Snippet, ...]
 Show = Callable[[str], str]
 
 
@@ -56,7 +57,7 @@ class Window:
     after: str
     cursor: int
     changes: Changes
-    snippets: tuple[Snippet, ...]
+    snippets: Snippets
     show: Show
     begun: str = ""
 
@@ -92,11 +93,7 @@ def parse(prompt: str) -> Window | None:
     """Returns the window that a prompt asks for; None if it is not a prompt of a next-edit model."""
     if f"{SEPARATOR}current/" in prompt and f"{SEPARATOR}updated/" in prompt:
         return _sweep(prompt)
-    if CURSOR in prompt:
-        return _zeta(prompt)
-    if OLD_CURSOR in prompt and _START in prompt and _END in prompt:
-        return _zeta_in_markdown(prompt)
-    return None
+    return _zeta(prompt) or _zeta_in_markdown(prompt)
 
 
 def _sweep(prompt: str) -> Window | None:
@@ -133,30 +130,36 @@ def _sweep(prompt: str) -> Window | None:
 
 
 def _zeta(prompt: str) -> Window | None:
-    """Zeta 2 and 2.1: the region is behind the beginning of its file, or in a section of its own."""
-    parts = sentinels.sections(prompt)
-    if parts is None:
-        return None
-    mark, begin = (_SEED_FILE, "") if prompt.startswith(_SEED_SUFFIX) else (SEPARATOR, "\n")
-    before, region, after = (
-        parts.get(name, "").partition(_MIDDLE)[0].removeprefix(begin) for name in ("prefix", "middle", "suffix")
-    )
-    *files, last = f"{parts['header']}{before}".split(mark)
-    path, _, before = last.partition("\n")
-    markers, first, end = list(_MARKER.finditer(before)), "", ""
-    if len(markers) > 1:
-        first, end = markers[0][0], markers[-1][0]
-        region = _MARKER.sub("", before[markers[0].end() : markers[-1].start()])
-        before = before[: markers[0].start()]
-    elif _MERGE_START in before + region:
-        before, _, region = f"{before}{region}".partition(_MERGE_START)
-        region, end = region.removesuffix(_MERGE_MIDDLE), _MERGE_END
+    """Zeta 2 and 2.1: the region is in a section of its own, or behind the beginning of its file."""
+    region = first = end = ""
+    if prompt.startswith(_SEED_SUFFIX):
+        after, _, rest = prompt.removeprefix(_SEED_SUFFIX).partition(_SEED_PREFIX)
+        rest, _, given = rest.rpartition(_SEED_MIDDLE)
+        *files, last = rest.split(_SEED_FILE)
+        path, _, before = last.partition("\n")
+        if len(markers := list(_MARKER.finditer(before))) > 1:
+            first, end = markers[0][0], markers[-1][0]
+            region = _MARKER.sub("", before[markers[0].end() : markers[-1].start()])
+            before = before[: markers[0].start()]
     else:
-        region = region.removeprefix("current\n")
+        header, *sections = _FIM.split(prompt)
+        pairs = list(zip(sections[::2], sections[1::2], strict=True))
+        *files, path = header.split(SEPARATOR)
+        before, after = (dict(pairs).get(name, "").removeprefix("\n") for name in ("prefix", "suffix"))
+        middles = [text for name, text in pairs if name == "middle"]
+        region = next((text for text in middles if CURSOR in text), "")
+        given = "".join(middles[-1:]).removeprefix(region).removeprefix("updated\n")
+    if CURSOR not in region:
+        before, marked, region = before.partition(_MERGE_START)
+        region = marked + region
+    if region.startswith(_MERGE_START):
+        region, end = region.removeprefix(_MERGE_START).removesuffix(_MERGE_MIDDLE), _MERGE_END
+    region = region.removeprefix("current\n")
+    begun = given.removeprefix(first)
 
     def show(new: str) -> str:
-        unchanged = bool(first) and new == region.replace(CURSOR, "", 1)  # the same marker twice says so
-        return first * 2 if unchanged else f"{first}{new}{end}"
+        unchanged = bool(first) and not begun and new == region.replace(CURSOR, "", 1)  # the same marker twice says so
+        return (first * 2 if unchanged else f"{first}{new}{end}").removeprefix(given)
 
     changes: list[tuple[str, str]] = []
     snippets: list[Snippet] = []
@@ -165,15 +168,16 @@ def _zeta(prompt: str) -> Window | None:
             changes += _diffs(text)
         elif text.strip():
             snippets.append(Snippet(name.strip(), text, reason="prompt"))
-    return _window(path, before, region, after, tuple(changes), tuple(snippets), show)
+    return _window(path, before, region, after, tuple(changes), tuple(snippets), show, begun)
 
 
 def _window(
-    path: str, before: str, region: str, after: str, changes: Changes, snippets: tuple[Snippet, ...], show: Show
+    path: str, before: str, region: str, after: str, changes: Changes, snippets: Snippets, show: Show, begun: str = ""
 ) -> Window | None:
     """Returns the window of a region with a cursor in it; None without a cursor."""
     head, marked, tail = region.partition(CURSOR)
-    return Window(path.strip(), before, head + tail, after, len(head), changes, snippets, show) if marked else None
+    cursor = max(len(head), len(begun)) if (head + tail).startswith(begun) else len(head)
+    return Window(path.strip(), before, head + tail, after, cursor, changes, snippets, show, begun) if marked else None
 
 
 def _diffs(text: str) -> list[tuple[str, str]]:

@@ -60,6 +60,12 @@ def test_code_between_two_markers_replaces_the_block_with_the_same_header() -> N
     assert merge(ORIGINAL, update) == ORIGINAL.replace("    return 2\n", "    log()\n    return 22\n")
 
 
+def test_a_repeated_line_and_a_blank_one_before_new_lines_leave_no_old_line() -> None:
+    both = "".join(f"def f{n}(x):\n    if x:\n        y()\n\n    return {n}\n\n\n" for n in (0, 1))
+    update = "# ... existing code ...\ndef f1(x):\n    if x:\n        y()\n\n    return 2\n"
+    assert merge(both, update) == both.replace("return 1", "return 2")
+
+
 def test_several_parts_are_merged_at_their_places() -> None:
     update = "import os\nimport sys\n# ... existing code ...\ndef third():\n    return 33\n"
     wanted = ORIGINAL.replace("import os\n", "import os\nimport sys\n").replace("return 3\n", "return 33\n")

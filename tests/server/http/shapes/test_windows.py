@@ -23,6 +23,7 @@ HISTORY = "--- a/app/main.py\n+++ b/app/main.py\n@@ -1,1 +1,1 @@\n-import old_na
 BEFORE, REGION = f"import new_name\n{OTHERS}", "show(old_name)\nkeep(1)<|user_cursor|>\n"
 ZETA = f"<|file_sep|>lib/other.py\nhelp = 1\n<|file_sep|>edit history\n{HISTORY}<|file_sep|>app/main.py\n"
 MERGE = f"{ZETA}<|fim_prefix|>{BEFORE}<|fim_suffix|>end()\n<|fim_middle|><<<<<<< CURRENT\n{REGION}=======\n"
+IN_PREFIX = f"{ZETA}<|fim_prefix|>{BEFORE}<<<<<<< CURRENT\n{REGION}=======\n<|fim_suffix|>end()\n<|fim_middle|>"
 MIDDLE = f"{ZETA}<|fim_prefix|>\n{BEFORE}<|fim_suffix|>\nend()\n<|fim_middle|>current\n{REGION}<|fim_middle|>updated\n"
 ORDERED = f"{ZETA}<|fim_prefix|>\n{BEFORE}<|fim_middle|>current\n{REGION}<|fim_suffix|>\nend()\n<|fim_middle|>updated\n"
 MARKDOWN = (
@@ -58,9 +59,17 @@ def text(reply: object) -> str:
         (ORDERED, REWRITTEN),
         (SEED_MERGE, f"{REWRITTEN}>>>>>>> UPDATED\n"),
         (MARKED, f"<|marker_1|>{REWRITTEN}<|marker_3|>"),
+        (IN_PREFIX, f"{REWRITTEN}>>>>>>> UPDATED\n"),
+        (IN_PREFIX + "show(", f"{REWRITTEN}>>>>>>> UPDATED\n".removeprefix("show(")),
+        (SEED_MERGE + "show(", f"{REWRITTEN}>>>>>>> UPDATED\n".removeprefix("show(")),
+        (MARKED + "<|marker_1|>show(", f"{REWRITTEN}<|marker_3|>".removeprefix("show(")),
+        (MIDDLE + "show(", REWRITTEN.removeprefix("show(")),
         (MARKDOWN, f"<|editable_region_start|>\n{REWRITTEN}<|editable_region_end|>\n```\n"),
     ],
-    ids=["sweep", "sweep, begun", "merge", "region at the end", "region in its place", "seed", "markers", "markdown"],
+    ids=[
+        *("sweep", "sweep, begun", "merge", "region at the end", "region in its place", "seed", "markers"),
+        *("in the prefix", "in the prefix, begun", "seed, begun", "markers, begun", "at the end, begun", "markdown"),
+    ],
 )
 def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answer: str) -> None:
     run = exchange(prompt)
@@ -108,6 +117,29 @@ def test_where_nothing_follows_the_model_writes_at_the_cursor(prompt: str, fill:
 )
 def test_other_prompts_are_no_windows(prompt: str) -> None:
     assert parse(prompt) is None
+
+
+QWEN, MARKERS, CURSOR = "# <|fim_prefix|><|fim_suffix|>\n", "# <|marker_1|><|marker_2|>\n", "# <|user_cursor|>\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "path", "before", "after"),
+    [
+        (MARKED.replace(BEFORE, QWEN), "app/main.py", QWEN, "end()\n"),
+        (MARKED.replace("end()", "# <|fim_middle|>"), "app/main.py", BEFORE, "# <|fim_middle|>\n"),
+        (MIDDLE.replace(BEFORE, "# <|file_sep|>\n"), "app/main.py", "# <|file_sep|>\n", "end()\n"),
+        (MIDDLE.replace(BEFORE, MARKERS), "app/main.py", MARKERS, "end()\n"),
+        (MIDDLE.replace(BEFORE, "<<<<<<< CURRENT\n"), "app/main.py", "<<<<<<< CURRENT\n", "end()\n"),
+        (MARKDOWN.replace(BEFORE, CURSOR), "app/main.py", CURSOR, "end()\n"),
+        (MIDDLE.replace("<|fim_suffix|>\nend()\n", ""), "app/main.py", BEFORE, ""),
+        (MIDDLE.removeprefix(ZETA), "", BEFORE, "end()\n"),
+    ],
+)
+def test_a_file_may_tell_of_marks_and_a_part_may_be_absent(prompt: str, path: str, before: str, after: str) -> None:
+    window = parse(prompt)
+    assert window is not None
+    assert (window.path, window.before, window.after) == (path, before, after)
+    assert window.current == REGION.replace("<|user_cursor|>", "")
 
 
 def history(old: str, new: str) -> str:
