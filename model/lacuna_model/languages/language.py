@@ -147,9 +147,11 @@ class StrictParsers:
     """The ``parsers`` of a language, the strictest first: each raises SyntaxError, ValueError or yaml.YAMLError.
 
     ``neutral`` are texts that may fill a gap of a sound text, ``lines`` those that may stand for its lines. Texts up to
-    ``soon`` bytes are parsed at every check, larger ones at the end. ``newer`` finds syntax that the parsers may be too
-    old for; without it they may be too strict: no fill is blamed in a document that they refuse, nor is that document
-    as it is.
+    ``soon`` bytes are parsed at every check, larger ones at the end. A parse costs ``byte_ns`` of work for each byte.
+
+    In a document that they refuse with every neutral text no fill is blamed. With ``newer``, which finds syntax that
+    they may be too old for, one is, if the error is at the gap's lines and nothing looks newer. Without it, what leaves
+    the document unchanged is never blamed.
     """
 
     parsers: tuple[StrictParser, ...]
@@ -157,6 +159,7 @@ class StrictParsers:
     soon: int
     newer: re.Pattern[bytes] | None = None
     lines: tuple[str, ...] = ()
+    byte_ns: int = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,9 +1,9 @@
 """A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse.
 
 What reads a file in the end, CPython's compiler or a strict parser of data, rejects more than a grammar does: a
-``return`` outside of a function, a table twice in TOML, two documents in JSON. A document that it refuses with any
+``return`` outside of a function, a table twice in TOML, two documents in JSON. A document that it refuses with every
 neutral text in its gaps is left to the grammar: it may be in a laxer dialect, or newer than this interpreter. In one of
-Python in which nothing looks newer, an error at a fill is the fill's.
+Python an error at the gap's lines still counts, unless something looks newer than the interpreter.
 """
 
 import json
@@ -19,7 +19,7 @@ from tree_sitter import Node, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, StrictParser, StrictParsers
 from lacuna_model.languages.parsing import UnparsableError, edited
-from lacuna_model.languages.python import compiled
+from lacuna_model.languages.python import COMPILED_NS, compiled
 from lacuna_model.syntax.faults import (
     Fault,
     FilledTree,
@@ -39,7 +39,6 @@ EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds, a parser more than 100
-PARSED_NS = 400  # of work, for each byte
 MOST_COMPILED = 400_000  # bytes, to find out whether the compiler reads a document
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
@@ -171,7 +170,7 @@ def parses(text: bytes, language: Language) -> bool:
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; one that is too large or too deep to compile counts as valid."""
-    return len(text) > LARGEST or _refusal(compiled, text) is None
+    return len(text) > LARGEST or _refusal(compiled, text, COMPILED_NS) is None
 
 
 COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}
@@ -194,16 +193,14 @@ class Strict:
         newer = self._own.newer
         if len(text) > (self._own.soon if soon else LARGEST) or (newer is None and text == self._text):
             return frozenset()
-        place = self._refused(self._parsers[0], text)
+        place = self._refused(self._parsers[0], text, self._own.byte_ns)
         if place is None:
-            self._taken = self._parsers[0]
+            self._taken = self._parsers[0] if newer is None else None  # of Python, a mere guess may compile
             return frozenset()
-        parser = self._taken or self._strictest
-        if parser is not None and parser is not self._parsers[0]:
-            place = self._refused(parser, text)
-        elif parser is None:
-            near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
-            place = place if near and newer is not None and not newer.search(self._text) else None
+        near = any(text.rfind(b"\n", 0, start) < place <= stop for start, stop in beside)
+        if newer is None or not near or newer.search(self._text):
+            parser = self._taken or self._strictest
+            place = self._refused(parser, text, self._own.byte_ns) if parser is not None else None
         return frozenset({Fault("SYNTAX", place, place)}) if place is not None else frozenset()
 
     @cached_property
@@ -218,15 +215,15 @@ class Strict:
             edits.append([(*one, indentation(self._text[slice(*one)], b" \t") + line.encode()) for one in lines])
         most = MOST_COMPILED // max(len(self._text), 1) + 1 if self._own.lines else None
         texts = islice(dict.fromkeys([self._text, *(splice(self._text, one) for one in edits)]), most)
-        tried = (parser for parser, text in product(self._parsers, texts) if _refusal(parser, text) is None)
-        found = next(tried, None)
+        tried = product(self._parsers, texts)
+        found = next((parser for parser, text in tried if _refusal(parser, text, self._own.byte_ns) is None), None)
         work.spend(since - work.spent())
         return found
 
 
-def _refusal(parser: StrictParser, text: bytes) -> int | None:
+def _refusal(parser: StrictParser, text: bytes, byte_ns: int) -> int | None:
     """The offset of a parser's error; None if it accepts the text, or cannot decide."""
-    work.spend(len(text) * PARSED_NS)
+    work.spend(len(text) * byte_ns)
     work.check()
     try:
         decoded = text.decode("utf-8-sig")

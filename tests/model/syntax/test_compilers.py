@@ -7,6 +7,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.languages.language import StrictParsers
 from lacuna_model.languages.python import compiled
@@ -42,6 +44,34 @@ def test_an_error_that_the_grammar_does_not_see_is_its_fills() -> None:
     assert not error("def f():\n    ", "return 1", "\n")
     assert error("", "try:", "\n    a()\nb()\n")
     assert error("x = 1\n", "try:\n    a()\n", "b()\nc()\n")
+    assert error("", "# -*- coding: foo -*-", "\nx = 1\n")
+
+
+def test_an_error_far_from_the_gap_is_no_fills_where_python_refuses_the_file() -> None:
+    below = "\n    b = 1\n    c = 2\n    global a\n"
+    assert error("def f():\n    ", "a = 1", below)
+    assert not error("def f():\n    ", "a = 1", below + "return\n")
+
+
+def test_a_fill_that_compiles_binds_no_other_where_python_refuses_the_file() -> None:
+    before, after = b"import a\n\n", b"\n    print(x)\n    return x\n"
+    document = Document(before + after, [(len(before), len(before))], require("python"))
+    for fill in (b"x = 1\ndef x():", b"x = a.b()\nif x > 3:"):
+        assert not document.check([fill])
+
+
+def test_an_error_at_the_gap_of_a_file_that_python_refuses_takes_one_compile() -> None:
+    asked, before = list[str](), work.spent()
+
+    def ask(text: str) -> None:
+        asked.append(text)
+        compiled(text)
+
+    own = replace(parsers("python"), parsers=(ask,))
+    text = b"def f(a, a): pass\n" + b"x = 1\n" * 99 + b"return\n"
+    assert Strict(text[18:], [(0, 0)], own).faults(text, [(0, 18)], soon=True)
+    assert asked == [text.decode()]
+    assert work.spent() - before < 300 * len(text)  # a parser of data has 400
 
 
 @pytest.mark.parametrize("text", NEWER)

@@ -50,7 +50,7 @@ def test_long_files_are_checked_as_afresh(name: str, text: bytes, fills: tuple[b
     ("marked", "taken", "refused"),
     [
         (b"class A:\n<>\n        return 1\n", b"    def f(self):", b"    class B:"),
-        (b"class A:\n<>\n        else:\n            return 1\n", b"    def f(x):\n        if x:\n            pass",
+        (b"class A:\n<>\n        else: return 1\n", b"    def f(x):\n        if x:\n            pass",
          b"    if x:\n        if x:\n            pass"),
     ],
 )  # fmt: skip
