@@ -12,6 +12,8 @@ from random import Random
 
 import msgspec
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from lacuna_model.fim.loading import LoadedFim, for_gpu, opened, packable, prepared
@@ -58,15 +60,22 @@ def read(model: LoadedFim, ids: Sequence[int]) -> tuple[Tensor, list[int]]:
 
 def write(path: Path, samples: Sequence[Sample]) -> None:
     """Write prompts with a model's tokens to a file. Raises OSError."""
+    kept = {
+        "ids": [token for one in samples for token in one.ids],
+        "greedy": [token for one in samples for token in one.greedy or ()],
+        "lengths": [len(one.ids) for one in samples],
+    }
     with atomic.replacing(path) as stream:
-        stream.write(msgspec.msgpack.encode(samples))
+        stream.write(save({name: torch.tensor(numbers, dtype=torch.int32) for name, numbers in kept.items()}))
 
 
 def written(path: Path) -> list[Sample]:
     """The prompts in a file; raises CorpusError where it cannot be read."""
     try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=list[Sample])
-    except (OSError, msgspec.MsgspecError) as error:
+        kept = load(path.read_bytes())
+        parts = (kept[name].split_with_sizes(kept["lengths"].tolist()) for name in ("ids", "greedy"))
+        return [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(*parts, strict=True)]
+    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
         raise CorpusError(f"{path}: the prompts cannot be read: {' '.join(str(error).split())}") from error
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from msgspec.structs import replace
+from safetensors.torch import save_file
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
@@ -16,6 +17,7 @@ from lacuna_model.fim.loading import load_fim
 from lacuna_model.loading import rows_file
 from training import masks
 from training.base import Base, dense
+from training.feeding import Sample
 from training.loop import Asked
 from training.masks import make, plain_form, read
 from training.packages import CorpusError
@@ -92,6 +94,15 @@ def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatc
     if wide:
         assert len(base.head) == 64
         assert "layers.0.qkv.blocks" in form
+
+
+def test_files_of_prompts_keep_their_form(tmp_path: Path) -> None:
+    kept = {"ids": [1, 2, 3, 5, 6], "greedy": [2, 3, 4, 6, 7], "lengths": [3, 2]}
+    save_file({name: torch.tensor(numbers, dtype=torch.int32) for name, numbers in kept.items()}, tmp_path / "out")
+    samples = masks.written(tmp_path / "out")
+    assert samples == [Sample([1, 2, 3], [2, 3, 4]), Sample([5, 6], [6, 7])]
+    masks.write(tmp_path / "again", samples)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
 
 
 def test_prompts_are_added_to_those_in_the_file(tmp_path: Path) -> None:

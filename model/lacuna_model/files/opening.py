@@ -56,8 +56,8 @@ def absolute(path: Path | str) -> Path:
     return Path(os.path.abspath(path))
 
 
-# What changes with a file: its size in bytes and modification time in nanoseconds.
-Mark = tuple[int, int]
+# What changes with a file: its size in bytes and modification time in nanoseconds; for a path also which file it is.
+Mark = tuple[int, ...]
 
 
 def mark(file: Path) -> Mark:
@@ -66,7 +66,7 @@ def mark(file: Path) -> Mark:
         status = file.stat()
     except OSError:
         return 0, 0
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def listed(folder: Path, most: int | None = None) -> list[os.DirEntry[str]]:

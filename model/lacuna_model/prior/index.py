@@ -138,13 +138,13 @@ class Segment:
 class Index(Generic[Name]):
     """Documents by name, as tokens, in blocks that stay sorted; what of a block is gone is hidden.
 
-    Documents that change are sorted again with the last block, if that has at most ``most_recent`` tokens, with blocks
-    that are no larger than what is sorted, up to ``most_sorted`` tokens, and with what is left of those that have lost
-    most. One thread makes changes; others may read, and keep the segments that they were given.
+    Documents that change are sorted again with the last block, if that is not the first and has at most ``most_recent``
+    tokens, with blocks that are no larger than what is sorted, up to ``most_sorted`` tokens, and with what is left of
+    those that have lost most. One thread makes changes; others may read, and keep the segments that they were given.
     """
 
     def __init__(self, vocab_size: int, most_recent: int, most_sorted: float = math.inf) -> None:
-        self._kind = token_type(vocab_size)
+        self.kind = token_type(vocab_size)
         self._most_recent, self._most_sorted = most_recent, most_sorted
         self._blocks: tuple[tuple[IndexedDocuments[Name], frozenset[Name]], ...] = ()  # each with what is hidden
 
@@ -153,14 +153,21 @@ class Index(Generic[Name]):
         """The names of all documents."""
         return {name for block, hidden in self._blocks for name in block.numbers.keys() - hidden}
 
-    def update(self, changes: Mapping[Name, Sequence[int] | None]) -> None:
+    def show(self, names: Collection[Name]) -> None:
+        """Show again those of some names that a block still has hidden: with the tokens that they had."""
+        self._blocks = tuple((block, hidden.difference(names)) for block, hidden in self._blocks)
+
+    def update(self, changes: Mapping[Name, Sequence[int] | Tokens | None]) -> None:
         """Add documents, or replace their tokens; None removes one."""
+        if not changes:
+            return
         new: dict[Name, Sequence[int] | Tokens] = {name: own for name, own in changes.items() if own is not None}
         kept: list[tuple[IndexedDocuments[Name], frozenset[Name]]] = []
         size = sum(map(len, new.values()))
         for block, hidden in reversed(self._blocks):
             hidden |= changes.keys() & block.numbers.keys()
-            is_small = len(block.text) <= min(max(size, self._most_recent), self._most_sorted - size)
+            recent = 0 if block is self._blocks[0][0] else self._most_recent
+            is_small = len(block.text) <= min(max(size, recent), self._most_sorted - size)
             if 2 * len(hidden) > len(block.names) or (is_small and not kept):
                 rest = {name: own for name, own in block.tokens() if name not in hidden}
                 size, new = size + sum(map(len, rest.values())), {**rest, **new}
@@ -168,7 +175,7 @@ class Index(Generic[Name]):
                 kept.append((block, hidden))
         kept.reverse()
         if new:
-            kept.append((IndexedDocuments.index(new, self._kind), frozenset()))
+            kept.append((IndexedDocuments.index(new, self.kind), frozenset()))
         self._blocks = tuple(kept)
 
     def replace_all(self, documents: IndexedDocuments[Name]) -> None:
@@ -180,7 +187,7 @@ class Index(Generic[Name]):
         if len(self._blocks) == 1 and not self._blocks[0][1]:
             return self._blocks[0][0]
         parts = ((name, own) for block, hidden in self._blocks for name, own in block.tokens() if name not in hidden)
-        merged = IndexedDocuments.index(dict(parts), self._kind)
+        merged = IndexedDocuments.index(dict(parts), self.kind)
         self.replace_all(merged)
         return merged
 
@@ -217,14 +224,14 @@ class PiecewiseIndex:
 
     def _take(self, pieces: Sequence[bytes]) -> bool:
         """Forget what is not among some pieces, and index some that are new; returns whether there were any."""
+        self._index.show(pieces)
         known, size = self._index.names, 0
         changes: dict[bytes, list[int] | None] = dict.fromkeys(known.difference(pieces))
         for piece in pieces:
             if piece not in known and size < BYTES_AT_ONCE:
                 changes[piece] = self._tokenizer.encode(piece.decode(errors="ignore"))
                 size += len(piece)
-        if changes:
-            self._index.update(changes)
+        self._index.update(changes)
         return size > 0
 
 

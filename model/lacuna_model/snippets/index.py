@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -73,7 +73,7 @@ class WorkspaceIndex:
     """The sources of a workspace, and the index over their chunks.
 
     One thread does all the work; readers never wait for it and see the state so far. ``found`` are the files that may
-    be read by the last scan, but for those that have changed since.
+    be read by the last scan, but for those that have changed since; those with the marks in ``kept`` are read last.
     """
 
     def __init__(self, root: Path) -> None:
@@ -82,6 +82,7 @@ class WorkspaceIndex:
         self.similar = SimilarCode(())
         self.is_read = False
         self.found: dict[str, Mark] = {}
+        self.kept: Mapping[str, Mark] = {}
         self._read: dict[str, Mark] = {}
         self._admitted: dict[str, bool] = {}
         self._is_stale = self._is_used = self._is_asked = False
@@ -109,13 +110,15 @@ class WorkspaceIndex:
         yield from self._scan(stopped)
         self._reindex()
 
-    def follow(self, stopped: Event) -> Iterator[Changes]:
-        """Read the workspace, keep up with the disk, and yield what has changed.
+    def follow(self, stopped: Event, then: Callable[[], None] = lambda: None) -> Iterator[Changes]:
+        """Read the workspace, ``then`` keep up with the disk, and yield what has changed.
 
         That ends when the folder is another one, or other rules hold.
         """
         rules = ignore.stamps(self.root)
-        yield from self._scan(stopped.is_set)
+        yield from self.refresh(stopped.is_set)
+        if not stopped.is_set():
+            then()
         self._is_asked, self._scanned_at = True, float("-inf")  # nobody has told what changed while it was read
         for told in self._told(stopped):
             if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in told:
@@ -162,7 +165,10 @@ class WorkspaceIndex:
         return changes
 
     def _scan(self, stopped: Callable[[], bool]) -> Iterator[Changes]:
-        """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
+        """Drop the files that are gone or left out; then read every file that is new or has another time or size.
+
+        What was yielded counts as read when the next is asked for: if its taker fails, it is read again.
+        """
         self._admitted.clear()
         self._is_used = self._is_asked = False
         began, found = time.monotonic(), dict[str, Mark]()
@@ -177,21 +183,23 @@ class WorkspaceIndex:
         self._scan_s = time.monotonic() - began
         yield changes
         changes, size = {}, 0
-        for name, mark in [(name, mark) for name, mark in found.items() if self._read.get(name) != mark]:
+        unread = [name for name, mark in found.items() if self._read.get(name) != mark]
+        for name in sorted(unread, key=lambda name: self.kept.get(name) == found[name]):
             if stopped():
                 return
             changes[name] = text = read_source(self.root, self.root / name)
             self._put(name, text)
-            self._read[name] = mark
             size += len(text or "")
             if size >= BATCH:
                 yield changes
+                self._read |= {name: found[name] for name in changes}
                 changes, size = {}, 0
         self._scanned_at = time.monotonic()
         if not self.is_read:
             self._reindex()
             self.is_read = True
         yield changes
+        self._read |= {name: found[name] for name in changes}
 
     def _put(self, name: str, text: str | None) -> None:
         """Take in a file, or what became of it."""

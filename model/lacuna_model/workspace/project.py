@@ -2,10 +2,13 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate, groupby
 from pathlib import Path
 from threading import Lock
+
+import numpy as np
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
@@ -14,9 +17,9 @@ from lacuna_model.core.regions import standing
 from lacuna_model.files.opening import Mark, absolute
 from lacuna_model.languages.registry import language_for
 from lacuna_model.prior import index
-from lacuna_model.prior.index import Index, Segment
+from lacuna_model.prior.index import Index, Segment, Tokens
 from lacuna_model.snippets.chooser import SnippetChooser
-from lacuna_model.snippets.index import Changes
+from lacuna_model.snippets.index import BATCH, Changes
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.builtin_names import NAMES
 from lacuna_model.workspace.known_names import KnownNames
@@ -40,8 +43,8 @@ class Project:
         self._tokenizer = tokenizer
         self._stored_at = index.location(self.root, tokenizer.fingerprint)
         # The marks of the files whose tokens are known, and what was found when they were compared last.
-        self._marks: dict[str, Mark] = {}
-        self._new: dict[str, Sequence[int] | None] = {}  # what the index lacks: at first it is sorted once
+        self._marks = self.snippets.index.kept = dict[str, Mark]()
+        self._new: dict[str, Tokens | None] = {}  # what the index lacks: at first it is sorted once
         self._is_kept = True
         self._found: dict[str, Mark] | None = None
         self._background = Background("lacuna-workspace", self._follow)
@@ -111,36 +114,44 @@ class Project:
     def _follow(self) -> None:
         """Read the workspace, and follow it until its folder is another one, or other rules hold."""
         self._load()
-        for changes in self.snippets.index.follow(self._background.stopped):
+        for changes in self.snippets.index.follow(self._background.stopped, self._keep):
             self._take(changes)
-            if self.snippets.index.is_read and not self._is_indexed:
-                self._keep()
 
     def _load(self) -> None:
         """Begin with the index that the last run has kept."""
         if self._found is None and (kept := index.load(self._stored_at, self._tokenizer.fingerprint)) is not None:
-            documents, self._marks = kept
+            documents, marks = kept
+            self._marks |= {name: marks[name] for name in documents.names if name in marks}
             self._index.replace_all(documents)
 
     def _take(self, changes: Changes) -> None:
         """Bring the index up to date with what the sources have found and read; what is known is not encoded again."""
         found, gone = self.snippets.index.found, {name for name, text in changes.items() if text is None}
+        indexed = self._index.names
+        known = indexed | self._new.keys()
         if found is not self._found:
-            gone |= {name for name, mark in self._marks.items() if found.get(name) != mark}
+            gone |= {name for name in known if name not in found or self._marks.get(name, found[name]) != found[name]}
             self._found = found
         texts = {
             name: text
             for name, text in changes.items()
             if text is not None and (name not in self._marks or self._marks[name] != found.get(name))
         }
+        new = dict(self._encoded(texts))  # first: where this fails, nothing may seem to be known
         for name in gone | texts.keys():
             self._marks.pop(name, None)
         self._marks |= {name: found[name] for name in texts if name in found}
-        gone &= self._index.names | self._new.keys()
-        self._new |= dict.fromkeys(gone)
-        self._new |= zip(texts, self._tokenizer.encode_batch(list(texts.values())), strict=True)
-        if gone or self._is_indexed:
+        self._new |= dict.fromkeys(gone & known) | new
+        if indexed or self._is_indexed:
             self._update()
+
+    def _encoded(self, texts: Mapping[str, str]) -> Iterator[tuple[str, Tokens]]:
+        """Encode texts in parts: meanwhile that takes many times the memory of the tokens."""
+        sizes = accumulate(map(len, texts.values()))
+        for _, part in groupby(texts, lambda _: next(sizes) // BATCH):
+            names = list(part)
+            encoded = self._tokenizer.encode_batch([texts[name] for name in names])
+            yield from zip(names, (np.asarray(ids, dtype=self._index.kind) for ids in encoded), strict=True)
 
     def _update(self) -> None:
         self._index.update(self._new)

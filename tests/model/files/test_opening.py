@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.files import ignore
 from lacuna_model.files.opening import read_within
 from lacuna_model.files.scanning import read_source, scan
 
@@ -53,6 +54,16 @@ def test_links_devices_pipes_folders_and_outside_files_are_not_read(root: Path, 
     assert read_within(root, root / name, LIMIT) is None
     assert read_source(root, root / name, LIMIT) is None
     assert [file for file, _ in scan(root)] == [root / "inner" / "a.py"]
+
+
+def test_rules_that_another_file_brings_are_noticed(root: Path) -> None:
+    old, new = root / ".gitignore", root / "new"
+    for file, rules in ((old, "one\n"), (new, "two\n")):
+        file.write_text(rules)
+        os.utime(file, ns=(0, 0))
+    before = ignore.stamps(root)
+    new.replace(old)
+    assert ignore.stamps(root) != before
 
 
 def test_a_folder_that_becomes_a_link_during_a_read_never_leads_outside(root: Path) -> None:

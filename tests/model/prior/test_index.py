@@ -187,6 +187,28 @@ def test_a_request_encodes_a_bounded_part_of_a_new_document_and_the_next_ones_th
     assert counting.num_bytes >= len(text) * 0.99
 
 
+def test_what_a_gap_has_cut_is_not_encoded_again_when_the_gap_is_elsewhere() -> None:
+    text = lines(4000)
+    opened, counting = indexed(text, 0)
+    begun, pieces, new = counting.num_bytes, set(cut(text)), 0
+    for at in range(20_000, 60_000, 4000):
+        opened.segments([text[:at], text[at:]])
+        new += sum(map(len, {*cut(text[:at]), *cut(text[at:])} - pieces))
+    assert counting.num_bytes - begun == new
+
+
+def test_a_change_sorts_no_first_block_that_is_larger() -> None:
+    opened = Index[str](100, 1000)
+    opened.update({name: [1] * 100 for name in "abc"})
+    (first,) = opened.segments()
+    for name in ("d", "e"):
+        opened.update({name: [2] * 10})
+        opened.update({})
+    kept, recent = opened.segments()
+    assert kept.documents is first.documents
+    assert set(recent.documents.names) == {"d", "e"}
+
+
 def test_the_index_finds_what_stands_in_the_text_and_nothing_that_is_gone() -> None:
     text, rng = lines(4000), random.Random(3)
     opened, _ = indexed(text, 5000)

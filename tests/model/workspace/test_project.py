@@ -89,17 +89,58 @@ def test_the_next_run_encodes_only_what_has_changed_and_forgets_what_is_gone(
     for name in ("gone.py", "changed.py"):
         (root / name).write_text("def other(radius):\n    return radius + 1\n")
     project.read(PATIENCE)
-    encoded = list[str]()
+    encoded = list[list[str]]()
     encode = tokenizer.encode_batch
-    monkeypatch.setattr(tokenizer, "encode_batch", lambda texts: encoded.extend(texts) or encode(texts))
+    monkeypatch.setattr(tokenizer, "encode_batch", lambda texts: encoded.append(texts) or encode(texts))
+    monkeypatch.setattr("lacuna_model.workspace.project.BATCH", 4)  # so that each is a part of its own
     (root / "gone.py").unlink()
     (root / "changed.py").write_text("changed = True\n")
     (root / "sub").mkdir()
     (root / "sub" / "new.py").write_text("new = 1\n")
     again = Project(root, tokenizer)
     again.read(PATIENCE)
-    assert sorted(encoded) == ["changed = True\n", "new = 1\n"]
+    assert sorted(encoded) == [["changed = True\n"], ["new = 1\n"]]
     assert known(again) == {"shapes.py", "changed.py", "sub/new.py"}
+
+
+def test_what_has_changed_since_the_last_run_is_there_before_the_rest_is_read(
+    project: Project, root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (root / f"{name}.py").write_text(f"{name} = 1\n")
+    project.read(PATIENCE)
+    (root / "c.py").write_text("changed = True\n")
+    monkeypatch.setattr(index, "BATCH", 1)
+    again, seen = Project(root, tokenizer), list[str]()
+    put = again.snippets.index.sources.put
+    monkeypatch.setattr(
+        type(again.snippets.index.sources),
+        "put",
+        lambda _, name, text: seen.append(f"{name} {'c.py' in known(again)}") or put(name, text),
+    )
+    again.read(PATIENCE)
+    assert seen == ["c.py False", "a.py True", "b.py True", "shapes.py True"]
+
+
+def test_what_could_not_be_taken_in_is_read_again_and_never_kept_as_known(
+    project: Project, root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "other.py").write_text("other = 1\n")
+    monkeypatch.setattr(index, "BATCH", 1)
+    encode, failures = tokenizer.encode_batch, [MemoryError()]
+
+    def fails_once(texts: list[str]) -> list[list[int]]:
+        if texts and failures:
+            raise failures.pop()
+        return encode(texts)
+
+    monkeypatch.setattr(tokenizer, "encode_batch", fails_once)
+    project.follow()
+    until(lambda: known(project) == {"other.py", "shapes.py"})
+    project.close()
+    again = Project(root, tokenizer)
+    again.read(0.0)
+    assert known(again) == {"other.py", "shapes.py"}
 
 
 def test_a_document_is_not_matched_with_itself(project: Project, root: Path, follows: Callable[..., str]) -> None:
@@ -375,6 +416,9 @@ def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
     rules.parent.mkdir(exist_ok=True)
     rules.write_text("solids.py\n.lacunaignore\n")
     until(lambda: known(project) == quotes(project) == {"shapes.py"})
+    if place is in_the_workspace:  # nor is it kept on disk
+        (kept,) = (tmp_path / "cache" / "workspaces").iterdir()
+        until(lambda: b"solids.py" not in kept.read_bytes())
     if place not in (in_the_workspace, in_a_folder_below):  # git says so, too
         subprocess.run(["git", "check-ignore", "inner/solids.py"], cwd=root, capture_output=True, check=True)
     rules.write_text("")
