@@ -23,6 +23,7 @@ RESCAN_AFTER, RESCAN_TIMES = 30.0, 20
 REINDEX_AFTER = 5.0
 # Characters of text that are read before they are told.
 BATCH = 1 << 18
+LEAST = 32  # files that a scan reads, however little time it has
 # Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
 LOOK_S = 2.0
 _IS_SOURCE = DefaultFilter()
@@ -167,14 +168,16 @@ class WorkspaceIndex:
     def _scan(self, stopped: Callable[[], bool]) -> Iterator[Changes]:
         """Drop the files that are gone or left out; then read every file that is new or has another time or size.
 
-        What was yielded counts as read when the next is asked for: if its taker fails, it is read again.
+        What was yielded counts as read when the next is asked for: if its taker fails, it is read again. A scan that is
+        ``stopped`` ends with a part: so one that never has the time for all gets on with each call.
         """
         self._admitted.clear()
         self._is_used = self._is_asked = False
-        began, found = time.monotonic(), dict[str, Mark]()
+        began, found, is_whole = time.monotonic(), dict[str, Mark](), True
         for path, mark in scan(self.root):
             if stopped():
-                return
+                is_whole, found = False, {**self.kept, **self.found, **found}
+                break
             found[self.name(path)] = mark
         changes: Changes = dict.fromkeys(self.sources.files.keys() - found.keys())
         for name in changes:
@@ -184,9 +187,11 @@ class WorkspaceIndex:
         yield changes
         changes, size = {}, 0
         unread = [name for name, mark in found.items() if self._read.get(name) != mark]
-        for name in sorted(unread, key=lambda name: self.kept.get(name) == found[name]):
-            if stopped():
-                return
+        unread.sort(key=lambda name: self.kept.get(name) == found[name])
+        for count, name in enumerate(unread):
+            if count >= LEAST and stopped():
+                is_whole = False
+                break
             changes[name] = text = read_source(self.root, self.root / name)
             self._put(name, text)
             size += len(text or "")
@@ -194,10 +199,11 @@ class WorkspaceIndex:
                 yield changes
                 self._read |= {name: found[name] for name in changes}
                 changes, size = {}, 0
-        self._scanned_at = time.monotonic()
-        if not self.is_read:
-            self._reindex()
-            self.is_read = True
+        if is_whole:
+            self._scanned_at = time.monotonic()
+            if not self.is_read:
+                self._reindex()
+                self.is_read = True
         yield changes
         self._read |= {name: found[name] for name in changes}
 

@@ -8,6 +8,7 @@ import structlog
 from msgspec.structs import replace
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from lacuna_model.core.errors import traced
 from lacuna_model.core.params import InfillRequest, Snapshot
 from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.guard import refused
@@ -222,8 +223,8 @@ class Conversation:
             self._send(protocol.Result(message.id, await ticket.result()))
         except ServiceError as error:
             self._refuse(error, message)
-        except Exception:  # that of one request must not end the others
-            log.exception("unanswered")
+        except Exception as error:  # that of one request must not end the others
+            log.error("unanswered", where=traced(error))
             self._refuse(ServiceError("internal", "the service failed; its log has the details"), message)
         finally:
             ticket.cancel()  # where the conversation ends before it

@@ -47,6 +47,19 @@ def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tup
         assert not any("PRIVATE" in line for source in index.sources.files.values() for line in source.lines)
 
 
+def test_a_workspace_that_is_never_read_in_time_is_read_in_parts(tmp_path: Path) -> None:
+    for number in range(70):
+        (tmp_path / f"m{number:02}.py").write_text("x = 1\n")
+    index, known = WorkspaceIndex(tmp_path), list[int]()
+    for most in (40, 0, 100, 1000):  # files that are walked in time, of which some are read then
+        left = iter([False] * most)
+        told = [name for changes in index.refresh(lambda left=left: next(left, True)) for name in changes]
+        known.append(len(index.sources.files))
+        assert sorted(told) == sorted(set(told))
+        assert index.is_read is (known[-1] == 70)
+    assert known == [32, 40, 70, 70]
+
+
 def similar_code(*texts: str) -> SimilarCode:
     return SimilarCode([Chunk(f"{i}.py", [text], 0, 1, words(text)) for i, text in enumerate(texts)])
 
