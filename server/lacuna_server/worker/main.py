@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Requests that are not preferred wait so long for their first step, and have so much of the time beside others.
 OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 4
+# A preferred request that began so lately is not interrupted by them, unless they have waited for so long.
+FRESH_S, PATIENCE_S = 0.25, 1.0
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
 
@@ -40,11 +42,12 @@ def load_engine(setup: Setup, report: Callable[[float, str], None]) -> "Engine":
 
 @dataclass(slots=True)
 class Work:
-    """A running request, with the seconds and steps it has taken so far."""
+    """A running request, with its monotonic time of arrival, and the seconds and steps it has taken so far."""
 
     id: int
     submission: Submission
     stream: "Steps"
+    began: float
     busy_s: float = 0.0
     steps: int = 0
 
@@ -54,7 +57,8 @@ class Worker:
 
     An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
 
-    While there are preferred requests, the others together have a quarter of the time: so each of them ends.
+    While there are preferred requests, the others together have a quarter of the time: so each of them ends. But
+    one that has just begun, as a key asks for, is not interrupted by them unless they wait for ``PATIENCE_S``.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
     """
@@ -82,7 +86,9 @@ class Worker:
 
     def _next(self) -> Work:
         """Take the request whose turn it is."""
-        others = time.monotonic() > self._others_due
+        now = time.monotonic()
+        fresh = any(work.submission.preferred and now < work.began + FRESH_S for work in self._turns)
+        others = now > self._others_due + PATIENCE_S * fresh
         work = next((work for work in self._turns if work.submission.preferred is not others), self._turns[0])
         self._turns.remove(work)
         return work
@@ -101,7 +107,7 @@ class Worker:
                     if all(work.submission.preferred for work in self._turns):
                         self._others_due = time.monotonic() + OTHERS_WAIT_S
                     stream = self._engine.stream(submission.request, document="\0".join(submission.key))
-                    self._turns.append(Work(id, submission, stream))
+                    self._turns.append(Work(id, submission, stream, time.monotonic()))
                 case frames.Stop(id=id):
                     for work in [work for work in self._turns if work.id == id]:
                         self._turns.remove(work)

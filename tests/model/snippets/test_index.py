@@ -53,9 +53,8 @@ def test_a_workspace_that_is_never_read_in_time_is_read_in_parts(tmp_path: Path)
     index, known = WorkspaceIndex(tmp_path), list[int]()
     for most in (40, 0, 100, 1000):  # files that are walked in time, of which some are read then
         left = iter([False] * most)
-        told = [name for changes in index.refresh(lambda left=left: next(left, True)) for name in changes]
+        list(index.refresh(lambda left=left: next(left, True)))
         known.append(len(index.sources.files))
-        assert sorted(told) == sorted(set(told))
         assert index.is_read is (known[-1] == 70)
     assert known == [32, 40, 70, 70]
 

@@ -73,12 +73,19 @@ def test_preferred_requests_take_their_steps_first(monkeypatch: pytest.MonkeyPat
     assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
 
 
+def test_a_preferred_request_that_has_just_begun_is_not_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "OTHERS_WAIT_S", -60.0)  # the turn of others is overdue
+    monkeypatch.setattr(worker, "PATIENCE_S", 600.0)
+    assert steps_of(Pipe(start(1), start(2, preferred=True)).run(endings=2)) == [2, 2, 2, 1, 1, 1]
+
+
 def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop_the_preferred(pipe: Pipe, message: FromWorker) -> None:
         if isinstance(message, Done):
             pipe.put(Stop(1))
 
     monkeypatch.setattr(worker, "OTHERS_WAIT_S", 0.01)
+    monkeypatch.setattr(worker, "PATIENCE_S", 0.01)
     said = Pipe(start(1, steps=10**9, preferred=True), start(2), on=stop_the_preferred).run(endings=2)
     assert [type(message) for message in said if message.id == 2] == [Stepped, Stepped, Stepped, Done]
     assert steps_of(said).count(1) > 3
